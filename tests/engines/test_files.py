@@ -11,31 +11,25 @@ from censnet.data.tables.csv_files import read_csv
 from censnet.engines.files import open_table, open_tables
 from censnet.errors import DataError
 
-COLUMNS = {
-    "id": ["1", "2", "3"],
-    "source": ["007", "8", "9"],
-    "target": ["1", "2.0", "x"],
-    "whole": ["1", "", "-3"],
-    "odd": ["1", "007", "3"],
-    "plain": ["1", "+2", "3.5"],
-    "number": ["1.5", "NA", "3"],
-    "late": ["1", "2", "three"],
-    "words": ["a", "b", ""],
-    "truth": ["true", "false", "true"],
-    "empty": ["", "NA", ""],
-    "day": ["2024-01-31", "2024-02-01", ""],
-}
+TABLE = """\
+id,source,target,whole,odd,plain,number,late,words,truth,empty,day
+1,007,1,1,1,1,1.5,1,a,true,,2024-01-31
+2,8,2.0,,007,+2,NA,2,b,false,NA,2024-02-01
+3,9,x,-3,3,3.5,3,three,,true,,
+"""
 
 
-def write(path: Path, columns: dict[str, list[str]], repeat: int = 1) -> Path:
+def write(path: Path, columns: dict[str, list[str]]) -> Path:
     lines = [",".join(row) for row in zip(*columns.values(), strict=True)]
-    path.write_text("\n".join([",".join(columns), *(lines * repeat)]) + "\n")
+    path.write_text("\n".join([",".join(columns), *lines]) + "\n")
     return path
 
 
 @pytest.mark.parametrize("repeat", [1, 500])
 def test_types_are_those_of_the_whole_file(repeat: int, tmp_path: Path) -> None:
-    path = write(tmp_path / "edges.csv", COLUMNS, repeat)
+    head, *lines = TABLE.splitlines(keepends=True)
+    path = tmp_path / "edges.csv"
+    path.write_text("".join([head, *lines * repeat]))
     file, whole = open_table(path, ["id"], tmp_path), read_csv(path, ["id"])
     found = pa.Table.from_batches([file.cast(batch) for batch in file.batches(700)])
     assert found.schema.equals(file.schema)

@@ -164,12 +164,17 @@ def edge_rows(form: Form) -> str:
     return f"SELECT r.{ROW}, e.edge AS number FROM edges_read r LEFT JOIN ends e ON e.edge = r.{ROW}"
 
 
-def graph_rows(has_table: bool) -> str:
-    """The graph of each row of graphs; of graphs that other tables name, in the order of their numbers."""
+def numbered_rows(kind: str, has_table: bool) -> str:
+    """The node or the graph of each row of its table; without a table, in the order of their numbers.
+
+    Args:
+        kind: node or graph. Where there is no table, edges or nodes name them.
+        has_table: whether there is one.
+    """
     if not has_table:
-        return f"SELECT graph AS {ROW}, graph AS number FROM graphs_base"
-    good = "CASE WHEN r.error IS NULL THEN g.graph END"
-    return f"SELECT r.{ROW}, {good} AS number FROM graphs_read r LEFT JOIN graphs_base g ON g.graph = r.{ROW}"
+        return f"SELECT {kind} AS {ROW}, {kind} AS number FROM {kind}s_base"
+    good = f"CASE WHEN r.error IS NULL THEN b.{kind} END"
+    return f"SELECT r.{ROW}, {good} AS number FROM {kind}s_read r LEFT JOIN {kind}s_base b ON b.{kind} = r.{ROW}"
 
 
 def graphs(columns: Sequence[str], has_table: bool) -> str:
@@ -177,14 +182,6 @@ def graphs(columns: Sequence[str], has_table: bool) -> str:
     table = f" JOIN graphs_read r ON r.{ROW} = n.graph" if has_table else ""
     present = "(SELECT DISTINCT graph FROM nodes_base) n"
     return f"SELECT {', '.join(['n.graph AS graph', *columns])} FROM {present}{table}"
-
-
-def node_rows(has_table: bool) -> str:
-    """The node of each row of nodes; of nodes that edges name, in the order of their numbers."""
-    if not has_table:
-        return f"SELECT node AS {ROW}, node AS number FROM nodes_base"
-    good = "CASE WHEN r.error IS NULL THEN n.node END"
-    return f"SELECT r.{ROW}, {good} AS number FROM nodes_read r LEFT JOIN nodes_base n ON n.node = r.{ROW}"
 
 
 def unusual(table: str, has_rows: bool) -> str:

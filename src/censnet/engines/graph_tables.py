@@ -129,7 +129,7 @@ class GraphReader:
         engine.query("counts", queries.counts())
         node_groups, graph_groups = groups.get("nodes", []), groups.get("graphs", [])
         engine.query("nodes_base", queries.nodes(form, _columns(node_groups), has_nodes))
-        engine.query("node_rows", queries.node_rows(has_nodes))
+        engine.query("node_rows", queries.numbered_rows("node", has_nodes))
         self._explain("nodes", num_nodes)
         for table in ("nodes", "edges", *(["graphs"] if form.many else [])):
             there = table in groups
@@ -140,7 +140,7 @@ class GraphReader:
             engine.query("edges_least", queries.edges_with_least())
         if form.many:
             engine.query("graphs_base", queries.graphs(_columns(graph_groups), has_graphs))
-            engine.query("graph_rows", queries.graph_rows(has_graphs))
+            engine.query("graph_rows", queries.numbered_rows("graph", has_graphs))
             self._explain("graphs", num_nodes)
         graph = GraphTables(
             "nodes_base",
