@@ -65,13 +65,13 @@ def test_metrics_from_the_table_are_those_of_the_run(kind: str, request: pytest.
 def test_intervals_are_those_of_predict(molecules: tuple[Run, Path]) -> None:
     run = load_run(molecules[1] / "run")
     rows = gather(run, None, False, find_device("cpu"), False).rows["graph"][0]
-    assert rows.low is not None
-    assert rows.high is not None
+    assert rows.interval is not None
+    low, high = rows.interval
     frame = pd.read_csv(molecules[1] / "molecules.csv")
     found = run.predict(frame, coverage=0.9)
     good = found["error"].isna().to_numpy()
-    np.testing.assert_allclose(rows.low[good], found["size_low"][good].astype(float), rtol=1e-5)
-    np.testing.assert_allclose(rows.high[good], found["size_high"][good].astype(float), rtol=1e-5)
-    inside = (rows.low <= rows.labels) & (rows.labels <= rows.high)
+    np.testing.assert_allclose(low[good], found["size_low"][good].astype(float), rtol=1e-5)
+    np.testing.assert_allclose(high[good], found["size_high"][good].astype(float), rtol=1e-5)
+    inside = (low <= rows.labels) & (rows.labels <= high)
     test = rows.part == PARTS.index("test")
     assert inside[test].mean() == pytest.approx(run.metrics["test"]["graph"]["size/coverage"])

@@ -130,16 +130,18 @@ def _parity(rows: TargetRows, chosen: Array) -> dict[str, Any]:
         for part in np.array_split(order, min(5, len(order)))
     ]
     found: dict[str, Any] = {"fifths": fifths}
-    if rows.low is not None and rows.high is not None:
-        inside = (labels >= rows.low[chosen]) & (labels <= rows.high[chosen])
+    if rows.interval is not None:
+        low, high = (end[chosen] for end in rows.interval)
+        inside = (labels >= low) & (labels <= high)
         found |= {"coverage": float(inside.mean()), "wanted": COVERAGE}
-        found["width"] = float((rows.high[chosen] - rows.low[chosen]).mean())
+        found["width"] = float((high - low).mean())
     if len(chosen) > PARITY_ROWS:
         keep = np.sort(np.random.default_rng(0).choice(len(chosen), PARITY_ROWS, replace=False))
         chosen, labels, predicted = chosen[keep], labels[keep], predicted[keep]
     found |= {"row": pack(chosen, "i4"), "label": pack(labels, "f4"), "predicted": pack(predicted, "f4")}
-    if rows.low is not None and rows.high is not None:
-        found |= {"interval_low": pack(rows.low[chosen], "f4"), "interval_high": pack(rows.high[chosen], "f4")}
+    if rows.interval is not None:
+        low, high = (end[chosen] for end in rows.interval)
+        found |= {"interval_low": pack(low, "f4"), "interval_high": pack(high, "f4")}
     return found
 
 

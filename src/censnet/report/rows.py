@@ -29,7 +29,7 @@ class TargetRows:
         predicted: the code of the class, or the number; NaN for a row that cannot be used.
         probability: of each class; None for a number, and where there are very many classes.
         spread: the standard deviation over members, of a number.
-        low, high: the interval of a number, where validation rows give one.
+        interval: the two ends of that of a number, where validation rows give one.
         censoring: as `Target.encode_censoring` gives it.
         threshold: the probability from which on a row is of the positive class of two.
         rule: what it was chosen for; empty for 0.5.
@@ -44,8 +44,7 @@ class TargetRows:
     predicted: Array
     probability: Array | None = None
     spread: Array | None = None
-    low: Array | None = None
-    high: Array | None = None
+    interval: tuple[Array, Array] | None = None
     censoring: Array | None = None
     threshold: float = 0.5
     rule: str = ""
@@ -120,7 +119,7 @@ def _with_intervals(rows: TargetRows, own: TargetUncertainty) -> TargetRows:
     summary = {"mean": rows.predicted[there]} | ({} if rows.spread is None else {"std": rows.spread[there]})
     half = np.full(len(there), np.nan)
     half[there] = own.conformal.half_widths(summary, COVERAGE)
-    return replace(rows, low=rows.predicted - half, high=rows.predicted + half)
+    return replace(rows, interval=(rows.predicted - half, rows.predicted + half))
 
 
 def _with_threshold(rows: TargetRows, own: TargetUncertainty) -> TargetRows:
