@@ -38,6 +38,22 @@ class Classifier(Protocol):
 
 
 @dataclass(frozen=True)
+class Compute:
+    """Where networks are trained, and how many together.
+
+    Args:
+        device: for training.
+        batched: number of networks trained as one batch, all learning rates of a seed among them. None is all on a GPU
+            and one on a CPU. Records are added after each batch, so a stopped run loses one batch.
+        capture: whether each epoch of Table 1 runs as one CUDA graph.
+    """
+
+    device: torch.device
+    batched: int | None = None
+    capture: bool = False
+
+
+@dataclass(frozen=True)
 class NodeSplits:
     """The training, validation and test nodes of each member.
 

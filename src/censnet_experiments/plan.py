@@ -75,11 +75,7 @@ class Preset(FromSpec):
 
 @dataclass(frozen=True)
 class External(FromSpec):
-    """Training by a program with an environment of its own.
-
-    Args:
-        command: adds its records.
-    """
+    """Training by a program with an environment of its own, whose `command` adds the records."""
 
     command: str
 

@@ -12,6 +12,7 @@ import torch
 
 from censnet.errors import ArgumentError
 from censnet_experiments import edges_table, preset_tables, speed, table1, table2, table3
+from censnet_experiments.batched_trainer import Compute
 from censnet_experiments.bundle import Bundle, read_bundle, write_bundle
 from censnet_experiments.cells import TABLES, find_cell
 from censnet_experiments.data import Data, LinkData, MoleculeData, PresetData, prepare_data
@@ -46,7 +47,7 @@ def reproduce(
         first: the first seed; by default that of the spec.
         results: directory of records.
         device: a GPU if there is one, by default.
-        batched: number of networks trained as one batch; see `run_plan`.
+        batched: number of networks trained as one batch; see `Compute`.
 
     Returns:
         every requested cell and method.
@@ -76,9 +77,8 @@ def reproduce(
             continue
         data = prepare_data(table, name, range(max(numbers.stop for numbers in todo.values())))
         for spec in unfinished:
-            run_plan(
-                spec.plan(), trained[spec.method], data, todo[spec.method], results, pick_device(device), batched
-            )  # fmt: skip
+            compute = Compute(pick_device(device), batched)
+            run_plan(spec.plan(), trained[spec.method], data, todo[spec.method], results, compute)
     if not requested:
         raise ArgumentError(f"{', '.join(spec.method for spec in specs)} is not for {', '.join(cells or ())}")
     return requested
@@ -124,7 +124,8 @@ def train_bundle(
     for method in methods or plans:
         plan, start = plans[method], time.perf_counter()
         some = [cell for cell in there if cells is None or cell in cells]
-        run_plan(plan, some, bundle.data, plan.seeds(seeds, first), results, pick_device(device), batched, capture)
+        compute = Compute(pick_device(device), batched, capture)
+        run_plan(plan, some, bundle.data, plan.seeds(seeds, first), results, compute)
         logger.info("%s %s: %.1f s", bundle.name, method, time.perf_counter() - start)
 
 
@@ -134,9 +135,7 @@ def run_plan(
     data: Data,
     seeds: Sequence[int],
     results: Path,
-    device: torch.device,
-    batched: int | None = None,
-    capture: bool = False,
+    compute: Compute,
 ) -> None:
     """Train one method on some cells of one dataset, and add a record for each seed that has none.
 
@@ -146,25 +145,21 @@ def run_plan(
         data: with the splits of these seeds.
         seeds: replicates.
         results: directory of records.
-        device: for training.
-        batched: number of networks trained as one batch, all learning rates of a seed among them. None is all on a GPU
-            and one on a CPU. Records are added after each batch, so a stopped run loses one batch.
-        capture: whether each epoch of Table 1 runs as one CUDA graph.
+        compute: where networks are trained, and how many together.
     """
     todo = []
     for cell in cells:
         path = record_path(results, plan.table, cell, plan.method)
         todo += [(cell, seed) for seed in missing_seeds(path, plan, seeds)]
-    for runs in _batches(plan, data, todo, device, batched):
-        for record in _train(plan, runs, data, device, batched, capture):
+    for runs in _batches(plan, data, todo, compute):
+        for record in _train(plan, runs, data, compute):
             append(record_path(results, plan.table, record.cell, plan.method), [record])
             logger.info("%s %s seed %d: %s", record.cell, plan.method, record.seed, record.metrics)
 
 
-def _train(
-    plan: Plan[Any], runs: Sequence[Run], data: Data, device: torch.device, batched: int | None, capture: bool
-) -> list[Record]:
+def _train(plan: Plan[Any], runs: Sequence[Run], data: Data, compute: Compute) -> list[Record]:
     """Train the networks of one batch by the trainer of their table."""
+    device = compute.device
     if isinstance(data, EdgeTasks):
         return edges_table.train_runs(plan, runs, data, device)
     if isinstance(data, PresetData):
@@ -175,18 +170,17 @@ def _train(
         return table3.train_runs(plan, runs, data, device)
     if plan.table == "speed":
         return speed.time_runs(plan, runs, data)
-    return table1.train_runs(plan, runs, data, device, batched, capture)
+    return table1.train_runs(plan, runs, data, compute)
 
 
-def _batches(
-    plan: Plan[Any], data: Data, runs: Sequence[Run], device: torch.device, batched: int | None
-) -> Iterator[list[Run]]:
+def _batches(plan: Plan[Any], data: Data, runs: Sequence[Run], compute: Compute) -> Iterator[list[Run]]:
     """Split runs into those that are trained together.
 
     Only Table 2 trains several cells together. The library's loop draws the members of a batch from their first seed
     onwards, so that its seeds have no gap.
     """
-    size = len(runs) if device.type == "cuda" else 1
+    batched = compute.batched
+    size = len(runs) if compute.device.type == "cuda" else 1
     if isinstance(data, EdgeTasks):
         size = 1
     elif isinstance(data, PresetData):

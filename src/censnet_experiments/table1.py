@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import torch
 
-from censnet_experiments.batched_trainer import BestEpoch, NodeSplits, train
+from censnet_experiments.batched_trainer import BestEpoch, Compute, NodeSplits, train
 from censnet_experiments.data import NodeData
 from censnet_experiments.minibatch import train_in_batches
 from censnet_experiments.models import build_node_model
@@ -19,9 +19,7 @@ def train_runs(
     plan: Plan[Recipe],
     runs: Sequence[Run],
     data: NodeData,
-    device: torch.device,
-    batched: int | None = None,
-    capture: bool = False,
+    compute: Compute,
 ) -> list[Record]:
     """Train every learning rate of every run of one cell, and record for each run the best one on its validation set.
 
@@ -29,10 +27,10 @@ def train_runs(
         plan: the method.
         runs: of one cell.
         data: with the splits of these seeds.
-        device, batched, capture: see `runner.run_plan`.
+        compute: where, and how many together.
     """
     start, rates = time.perf_counter(), plan.recipe.learning_rates
-    result = train_seeds(plan, runs[0][0], data, [seed for _, seed in runs], device, batched, capture)
+    result = train_seeds(plan, runs[0][0], data, [seed for _, seed in runs], compute)
     seconds = (time.perf_counter() - start) / len(runs)
     records = []
     for number, run in enumerate(runs):
@@ -41,7 +39,7 @@ def train_runs(
         best = int(validation.argmax())  # of equals, the first
         metrics = {"validation": float(validation[best]), "test": float(test[best])}
         chosen = {"learning_rate": rates[best], "epoch": int(epoch[best])}
-        records.append(Record.of(plan, run, metrics, seconds, device, chosen=chosen, num_candidates=len(rates)))
+        records.append(Record.of(plan, run, metrics, seconds, compute.device, chosen=chosen, num_candidates=len(rates)))
     return records
 
 
@@ -50,9 +48,7 @@ def train_seeds(
     cell: str,
     data: NodeData,
     seeds: Sequence[int],
-    device: torch.device,
-    batched: int | None = None,
-    capture: bool = False,
+    compute: Compute,
 ) -> BestEpoch:
     """Train every learning rate of every seed; those of one seed are consecutive and start from the same weights."""
     rates = plan.recipe.learning_rates
@@ -66,11 +62,11 @@ def train_seeds(
         return train_in_batches(models, data.graph, splits, list(rates) * len(seeds), plan.recipe, seeds[0])
     return train(
         models,
-        data.graph.to(device),
+        data.graph.to(compute.device),
         splits,
         list(rates) * len(seeds),
         plan.recipe,
-        batched=batched,
-        capture=capture,
+        batched=compute.batched,
+        capture=compute.capture,
         seed=seeds[0],
     )

@@ -16,6 +16,7 @@ from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.pipeline.prepare import prepare
 from censnet.training.task_data import TaskData
+from censnet_experiments.batched_trainer import Compute
 from censnet_experiments.bundle import Bundle, read_bundle, write_bundle
 from censnet_experiments.data import PresetData
 from censnet_experiments.plan import Plan, Preset
@@ -127,8 +128,8 @@ def test_a_baseline_encoder_replaces_censnet(encoder: str) -> None:
 def test_a_cell_adds_the_seeds_that_are_missing(tmp_path: Path) -> None:
     inputs = [inputs_of(payments(), "node:vip", seed) for seed in range(3)]
     data = PresetData({"cora-3": inputs})
-    run_plan(plan("nodes"), ["cora-3"], data, [0, 2], tmp_path, CPU)
-    run_plan(plan("nodes"), ["cora-3"], data, [0, 1, 2], tmp_path, CPU)
+    run_plan(plan("nodes"), ["cora-3"], data, [0, 2], tmp_path, Compute(CPU))
+    run_plan(plan("nodes"), ["cora-3"], data, [0, 1, 2], tmp_path, Compute(CPU))
     records = read(tmp_path / "nodes" / "cora-3" / "strong.jsonl")
     assert [(record.cell, record.seed) for record in records] == [("cora-3", 0), ("cora-3", 2), ("cora-3", 1)]
     assert all(record.chosen["epoch"] >= 1 for record in records)
@@ -182,11 +183,11 @@ def _assert_same(task_data: TaskData, back: TaskData) -> None:
 
 def test_records_of_a_preset_that_has_changed_are_not_mixed_with_new_ones(tmp_path: Path) -> None:
     inputs = [inputs_of(payments(), "node:vip", seed) for seed in range(2)]
-    run_plan(plan("nodes"), ["cora-3"], PresetData({"cora-3": inputs}), [0], tmp_path, CPU)
+    run_plan(plan("nodes"), ["cora-3"], PresetData({"cora-3": inputs}), [0], tmp_path, Compute(CPU))
     path = tmp_path / "nodes" / "cora-3" / "strong.jsonl"
     kept = json.loads(path.read_text())
     assert kept["settings"]["resolved"]["model"]["hidden"] == plan("nodes").recipe.changes["model.hidden"]
     kept["settings"]["resolved"]["model"]["dropout"] = 0.123
     path.write_text(json.dumps(kept) + "\n")
     with pytest.raises(ValueError, match="has records with another resolved, expected those of the spec"):
-        run_plan(plan("nodes"), ["cora-3"], PresetData({"cora-3": inputs}), [1], tmp_path, CPU)
+        run_plan(plan("nodes"), ["cora-3"], PresetData({"cora-3": inputs}), [1], tmp_path, Compute(CPU))

@@ -14,6 +14,7 @@ from sklearn.metrics import roc_auc_score
 
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
+from censnet_experiments.batched_trainer import Compute
 from censnet_experiments.data import MoleculeData
 from censnet_experiments.models import MOLECULE_MODELS
 from censnet_experiments.plan import Plan, Recipe
@@ -83,7 +84,7 @@ def test_every_method_of_table_2_beats_the_mean(
     model: str, options: dict[str, object], molecules: MoleculeData, tmp_path: Path
 ) -> None:
     plan = Plan("table2", model, Recipe(model, options, (0.02, 0.0005), epochs=30, batch_size=16), runs=2)
-    run_plan(plan, ["lipophilicity-80"], molecules, [0, 1], tmp_path, CPU)
+    run_plan(plan, ["lipophilicity-80"], molecules, [0, 1], tmp_path, Compute(CPU))
     found = read(tmp_path / "table2" / "lipophilicity-80" / f"{model}.jsonl")
     spread = float(molecules.labels.std())
     assert [record.seed for record in found] == [0, 1]

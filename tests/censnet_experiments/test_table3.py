@@ -7,6 +7,7 @@ from pathlib import Path
 
 import torch
 
+from censnet_experiments.batched_trainer import Compute
 from censnet_experiments.data import LinkData, NodeData
 from censnet_experiments.plan import Plan, Recipe
 from censnet_experiments.records import read
@@ -27,7 +28,7 @@ def test_replicates_share_one_split_or_draw_their_own(citations: NodeData, tmp_p
     data = LinkData(graph, seen, judged, judged)
     plan = Plan("table3", "vgae", Recipe("vgae", {}, (0.01,), epochs=5), "initialization", 2)
     for one in (plan, replace(plan, method="vgae-splits", varies="split")):
-        run_plan(one, ["cora"], data, [0, 1], tmp_path, CPU)
+        run_plan(one, ["cora"], data, [0, 1], tmp_path, Compute(CPU))
     fixed, drawn = (read(tmp_path / "table3" / "cora" / f"{name}.jsonl") for name in ("vgae", "vgae-splits"))
     assert [record.split_seed for record in fixed] == [0, 0]
     assert [record.split_seed for record in drawn] == [0, 1]
