@@ -46,16 +46,15 @@ def explain(
     trained, source = open_run(run), one_or_smiles(data)
     from censnet.cli.render_explanation import explanation_screen
     from censnet.runs.draw import draw_explanation
-    from censnet.runs.explain import PartNames, explanation_table
+    from censnet.runs.explain import PartNames
 
     if row is not None and top is not None:
         raise ArgumentError("--row and --top are both given, expected one of them")
     if to is not None and to.exists() and not to.is_dir():
         raise RunError(f"{to} is a file, expected a folder for explanations.csv and drawings")
     dataset = trained.read(source, strict=strict)
-    found = trained.explain_rows(dataset, row, top=top, by=by.value, target=target, level=level, progress=True)
-    names = PartNames(dataset, trained.inputs)
-    table = explanation_table(found, names)
+    table = trained.explain(dataset, row, top=top, by=by.value, target=target, level=level, progress=True)
+    found, names = table.explained, PartNames(dataset, trained.inputs)
     echo(explanation_screen(found, table, molecules=trained.schema.smiles is not None))
     if to is None:
         return

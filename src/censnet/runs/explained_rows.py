@@ -68,7 +68,7 @@ def explain_rows(
     effort: Effort = WHOLE,
     seconds: float | None = None,
 ) -> list[Explained]:
-    """Explain rows of one target. The arguments are those of `Predictor.explain_rows`."""
+    """Explain rows of one target. The arguments are those of `Predictor.explain` and `Predictor.explain_rows`."""
     end = None if seconds is None else time.monotonic() + seconds
     level, known = str(target.level), run.known_labels(dataset)
     asked = [rows] if isinstance(rows, str | int) else rows

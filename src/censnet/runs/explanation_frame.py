@@ -37,6 +37,11 @@ class ExplanationFrame(pd.DataFrame):
         object.__setattr__(frame, "_explained", (found, names))  # no column
         return frame
 
+    @property
+    def explained(self) -> Sequence[Explained]:
+        """The rows, with the neighborhoods that they are of, to be drawn."""
+        return self._explained[0]
+
     def _repr_html_(self) -> str:
         found, names = self._explained
         left = [f"<p>and {len(found) - DRAWN:,} more rows</p>"] if len(found) > DRAWN else []

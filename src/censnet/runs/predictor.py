@@ -134,7 +134,7 @@ class Predictor(TrainedModels):
         level: str | None = None,
         strict: bool = False,
         progress: bool = False,
-    ) -> pd.DataFrame:
+    ) -> ExplanationFrame:
         """What each edge, node and column adds to the answer for some rows.
 
         The answer is a number in the user's unit, or the log odds of the positive, or of the predicted, class. One row
@@ -158,37 +158,35 @@ class Predictor(TrainedModels):
         """
         check_arguments(Predictor.explain, locals())
         dataset = self.read(data, strict=strict)
-        found = self.explain_rows(dataset, rows, top=top, by=by, target=target, level=level, progress=progress)
-        return ExplanationFrame.of(found, PartNames(dataset, self.inputs))
-
-    def explain_rows(
-        self,
-        dataset: Dataset,
-        rows: Sequence[str | int] | str | int | None = None,
-        *,
-        top: int | None = None,
-        by: Literal["score", "loss"] = "score",
-        target: str | None = None,
-        level: str | None = None,
-        progress: bool = False,
-        effort: Effort = WHOLE,
-        seconds: float | None = None,
-    ) -> list[Explained]:
-        """The explanations of `explain`, with the neighborhoods that they are of, to be drawn.
-
-        Args:
-            dataset: the data.
-            rows, top, by, target, level, progress: as in `explain`.
-            effort: how much is computed for each.
-            seconds: for all rows; one that would take longer than what is left is left out. None has no limit.
-        """
         chosen = self._explained_target(target, level)
         if rows is None and top is None and chosen is not LINK and len(dataset.rows(chosen.level)) == 1:
             rows = [1]
         if (rows is None) == (top is None):
             names = f"{name_option('--row')} and {name_option('--top')}"
             raise ArgumentError(f"{names} are both given, or neither, expected one of them")
-        return explain_rows(self, dataset, chosen, rows, top, by, progress, effort, seconds)
+        found = explain_rows(self, dataset, chosen, rows, top, by, progress)
+        return ExplanationFrame.of(found, PartNames(dataset, self.inputs))
+
+    def explain_rows(
+        self,
+        dataset: Dataset,
+        rows: Sequence[str | int] | str | int,
+        *,
+        target: str | None = None,
+        level: str | None = None,
+        effort: Effort = WHOLE,
+        seconds: float | None = None,
+    ) -> list[Explained]:
+        """The explanations of `explain` for given rows, with the neighborhoods that they are of, to be drawn.
+
+        Args:
+            dataset: the data.
+            rows, target, level: as in `explain`.
+            effort: how much is computed for each.
+            seconds: for all rows; one that would take longer than what is left is left out. None has no limit.
+        """
+        chosen = self._explained_target(target, level)
+        return explain_rows(self, dataset, chosen, rows, None, "score", False, effort, seconds)
 
     def _explained_target(self, column: str | None, level: str | None) -> Target:
         """The target that a user means."""

@@ -102,9 +102,9 @@ class ServedRun:
             raise ArgumentError("rows and top are both missing, expected one of them")
         with _notes():
             dataset = self._read(request, limits)
-            found = self.predictor.explain_rows(
+            found = self.predictor.explain(
                 dataset, rows, top=request.top, by=request.by, target=request.target, level=request.level
-            )
+            ).explained
         if len(found) > limits.explained:
             raise RefusedError(TOO_LARGE, f"{len(found):,} rows have these ids, expected at most {limits.explained}")
         names = PartNames(dataset, self.predictor.inputs)
