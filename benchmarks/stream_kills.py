@@ -24,6 +24,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -101,26 +102,22 @@ def batch_answers(run: Run, frame: pd.DataFrame) -> list[list[float]]:
     return [run.predict(frame[:count], keep="ids")[PROBABILITY].tolist() for count in counts]
 
 
+COUNTED = ("histories", "events", "prefixes", "kills", "starts", "answers", "answered_again", "half_a_line")
+
+
 @dataclass
 class Count:
-    """What became of the histories."""
+    """What became of the histories: how many there are of each of `COUNTED`, and what went wrong."""
 
-    histories: int = 0
-    events: int = 0
-    prefixes: int = 0
-    kills: int = 0
-    starts: int = 0
-    answers: int = 0
-    answered_again: int = 0
-    half_a_line: int = 0
+    of: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(COUNTED, 0)))
     largest_difference: float = 0.0
     failures: list[str] = field(default_factory=list)
 
     def add(self, other: Count) -> None:
         """Add what became of others."""
-        for name, value in vars(other).items():
-            mine = getattr(self, name)
-            setattr(self, name, max(mine, value) if name == "largest_difference" else mine + value)
+        self.of.update(other.of)
+        self.largest_difference = max(self.largest_difference, other.largest_difference)
+        self.failures += other.failures
 
 
 class Fed:
@@ -218,10 +215,10 @@ def disturb(
     for trial in range(kills + 1):
         few = rng.randint(0, max(0, len(lines) - first - 1))
         found = Fed(start).feed(lines[first:], few if trial < kills else None, rng.choice((0, rng.uniform(0, 0.05))))
-        count.starts += 1
-        count.kills += trial < kills
+        count.of["starts"] += 1
+        count.of["kills"] += trial < kills
         whole, _, half = found.rpartition(b"\n")
-        count.half_a_line += bool(half)
+        count.of["half_a_line"] += bool(half)
         for text in whole.splitlines():
             take_answer(json.loads(text), answers, count)
         known = stands_at(state, lines)
@@ -235,8 +232,8 @@ def take_answer(answer: dict[str, Any], answers: dict[int, dict[str, Any]], coun
         count.failures.append(str(answer))
     number = answer.get("event")
     again = answer.pop("again", False)
-    count.answered_again += again
-    count.answers += number is not None
+    count.of["answered_again"] += again
+    count.of["answers"] += number is not None
     if number is None or (again and PROBABILITY not in answer):
         return
     if answers.setdefault(number, answer) != answer:
@@ -246,7 +243,7 @@ def take_answer(answer: dict[str, Any], answers: dict[int, dict[str, Any]], coun
 def check(run: Run, frame: pd.DataFrame, answers: dict[int, dict[str, Any]], count: Count) -> None:
     """Compare the answers with those of every prefix."""
     for prefix in batch_answers(run, frame):
-        count.prefixes += 1
+        count.of["prefixes"] += 1
         for number, expected in enumerate(prefix, 1):
             found = answers.get(number, {}).get(PROBABILITY)
             if found is None:
@@ -277,14 +274,14 @@ def kill_streams(
         run, path, save = loaded[number % len(runs)], runs[number % len(runs)], SAVE_EVERY[number % len(SAVE_EVERY)]
         frame = history(number, 10 + number % (2 * events - 20))
         lines = make_lines(frame, number, run.config.label_delay)
-        left = kills - count.kills
+        left = kills - count.of["kills"]
         own = min(left, -(-left // (len(numbers) - at)) + rng.randint(0, 1))
         start = partial(fork_stream, run, state, save) if forked else partial(start_command, path, state, save)
         fed = own > 0 or forked
         answers = disturb(start, state, lines, count, own, rng) if fed else feed_here(run, lines, count)
         check(run, frame, answers, count)
-        count.histories += 1
-        count.events += len(frame)
+        count.of["histories"] += 1
+        count.of["events"] += len(frame)
         shutil.rmtree(state, ignore_errors=True)
     return count
 
@@ -323,12 +320,12 @@ def main() -> int:
     count = counts[0]
     for other in counts[1:]:
         count.add(other)
-    for name, value in vars(count).items():
-        print(name.replace("_", " "), len(value) if isinstance(value, list) else f"{value:,.3g}")
+    measured = {**count.of, "largest_difference": count.largest_difference, "failures": len(count.failures)}
+    for name, value in measured.items():
+        print(name.replace("_", " "), value if name == "failures" else f"{value:,.3g}")
     for text in count.failures[:20]:
         print(text)
     if not asked.no_record:
-        measured = {**vars(count), "failures": len(count.failures)}
         command = f"python -m benchmarks.stream_kills --histories {asked.histories} --kills {asked.kills}"
         command += " --forked" if asked.forked else ""
         write_record("stream_kills", {"stream": measured}, f"{platform.machine()} CPU", command)

@@ -119,23 +119,11 @@ def csv() -> Iterator[tuple[str, Callable[[Place], None]]]:
 
 def heads() -> Iterator[tuple[str, Callable[[Place], None]]]:
     kinds = [
-        "",
-        "text/plain",
-        "text/csv",
-        "application/xml",
-        "multipart/form-data",
-        "application/x-www-form-urlencoded",
-        "application/octet-stream",
-        "application/json; charset=latin-1",
-        "application/json; charset=utf-16",
-        "application/jsonx",
-        "json",
-        "*/*",
-        "application/json, text/html",
-        "application/ld+json",
-        "application/json;;;",
-        "application/json; boundary=x",
-    ]
+        "", "text/plain", "text/csv", "application/xml", "multipart/form-data", "application/x-www-form-urlencoded",
+        "application/octet-stream", "application/json; charset=latin-1", "application/json; charset=utf-16",
+        "application/jsonx", "json", "*/*", "application/json, text/html", "application/ld+json",
+        "application/json;;;", "application/json; boundary=x",
+    ]  # fmt: skip
     for number, kind in enumerate(kinds):
         yield f"type-{number}", partial(_head, {"content-type": kind}, None)
     for coding in ("gzip", "deflate", "br", "zstd", "x-gzip", "compress", "gzip, gzip", "identity, gzip", "unknown"):

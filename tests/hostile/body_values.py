@@ -226,31 +226,10 @@ def _cell(table: str, column: str, value: Any, place: Place) -> None:
 
 def columns() -> Iterator[tuple[str, Callable[[Place], None]]]:
     names = [
-        "",
-        " ",
-        "\0",
-        "\x1b[31m",
-        "error",
-        "split",
-        "label_predicted",
-        "unlike_training",
-        "__proto__",
-        "x" * 10_000,
-        "\u202e",
-        "id ",
-        "ID",
-        "graph",
-        "train_mask",
-        "smiles",
-        "Unnamed: 0",
-        "\n",
-        "'",
-        '"',
-        "<script>",
-        "index",
-        "__index_level_0__",
-        "\U0001f9ea",
-    ]
+        "", " ", "\0", "\x1b[31m", "error", "split", "label_predicted", "unlike_training", "__proto__", "x" * 10_000,
+        "\u202e", "id ", "ID", "graph", "train_mask", "smiles", "Unnamed: 0", "\n", "'", '"', "<script>", "index",
+        "__index_level_0__", "\U0001f9ea",
+    ]  # fmt: skip
     for table in ("nodes", "edges"):
         for number, name in enumerate(names):
             extra = [row | {name: "x"} for row in rows(table)]

@@ -21,7 +21,7 @@ def test_killed_streams_give_the_answers_of_every_prefix(tmp_path: Path, monkeyp
     runs = kills.train_variants(tmp_path, kills.VARIANTS[1:3])
     count = kills.kill_streams(runs, range(3), 6, tmp_path, forked=True)
     assert not count.failures
-    assert (count.kills, count.histories, count.starts) == (6, 3, 9)
-    assert count.prefixes == count.events
-    assert count.events > 30
+    assert (count.of["kills"], count.of["histories"], count.of["starts"]) == (6, 3, 9)
+    assert count.of["prefixes"] == count.of["events"]
+    assert count.of["events"] > 30
     assert count.largest_difference < 1e-5
