@@ -233,8 +233,9 @@ class Predictor(TrainedModels):
         check_finite(values)
         unlike = _describe_unlike(certain, dataset, level, outputs, taken | set(values.columns))
         values = values.assign(**unlike)
-        found, flipped = dataset.results(level, values, keep), dataset.is_flipped if level == "edge" else None
-        if flipped is None or not any(target.kind == "oriented" for target in targets):
+        found = dataset.results(level, values, keep)
+        flipped = dataset.is_flipped if any(target.kind == "oriented" for target in targets) else None
+        if flipped is None:
             return found
         opposite = [_negate_oriented(targets, rows) for rows in (members, raw)]
         values = prediction_rows(targets, opposite[0], taken, opposite[1] if raw else None, sure, coverage)

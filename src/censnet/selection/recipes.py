@@ -105,7 +105,8 @@ def select_recipe(
 
 def _as_read_by(settings: Settings, task_data: TaskData) -> TaskData:
     """The data that a recipe trains on."""
-    return task_data if settings.data.descriptors is True else task_data.without_descriptors()
+    reads_all = settings.data.descriptors is True or not task_data.descriptors
+    return task_data if reads_all else task_data.without_descriptors()
 
 
 def _prefix(number: int) -> str:

@@ -42,7 +42,8 @@ class TaskData:
         censoring: level -> -1 where the value is below its label, 1 where it is above, 0 where it is equal; a level
             without censored labels is absent.
         inputs: the inputs beside the features of the data that `graph` has; None if it has none yet.
-        zeros: what the number 0 is in each feature of nodes and of edges; NaN for a feature that is no number.
+        zeros: of oriented data, what the number 0 is in each feature of nodes and of edges; NaN for a feature that is
+            no number.
         widths: of the windows in time (`tasks.inputs`); none if edges have no times.
         label_delay: time after an edge from which on its label is known, in the unit of the times of the graph.
         descriptors: how many of the last features of each graph are descriptors of a molecule.
@@ -273,7 +274,7 @@ def make_task_data(
         rows, count = dataset.rows(level), dataset.count(level)
         parts[level] = row_parts([split[level] for split in splits], rows, count)
         labels = [dataset.labels(level, target.column) for target in mine]
-        flipped = dataset.is_flipped if level == "edge" else None
+        flipped = dataset.is_flipped if any(target.kind == "oriented" for target in mine) else None
         values = [target.encode(column) for target, column in zip(mine, labels, strict=True)]
         if flipped is not None:  # the second row of an edge, with the ends in the opposite order
             sign = torch.from_numpy(flipped).float() * -2 + 1
@@ -291,7 +292,9 @@ def make_task_data(
                 if level in found:
                     found[level] = found[level][links.rows.train]
     own = dataset.schema.nodes.structure == "none" and _differ(graph.nodes)
-    zeros = torch.tensor(dataset.schema.nodes.zeros), torch.tensor(dataset.schema.edges.zeros)
+    zeros = None
+    if is_oriented(targets, graph.odd_width):
+        zeros = torch.tensor(dataset.schema.nodes.zeros), torch.tensor(dataset.schema.edges.zeros)
     widths = list[float]()
     if graph.times is not None and graph.num_edges:
         training = (parts["edge"] == 0).any(1).nonzero().squeeze(1) if "edge" in parts else None
