@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import torch
 
-from censnet.data.tables.default_features import count_degree, encode_degree, fit_degree
 from censnet.data.tables.schema import Schema
+from censnet.data.tables.table_graph import count_degree, encode_degree, fit_degree
 from censnet.errors import ArgumentError
 from censnet.nn.chunked import dense
 from censnet.nn.model import Model

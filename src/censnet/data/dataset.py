@@ -17,12 +17,11 @@ from censnet.data.graph_features import GraphFeatures
 from censnet.data.notebook import data_html
 from censnet.data.splits.links import LinkSplit
 from censnet.data.tables.column_notes import clipping_notes, column_notes
-from censnet.data.tables.default_features import count_degree, encode_degree
 from censnet.data.tables.files import Tables
 from censnet.data.tables.keys import says_split
 from censnet.data.tables.notes import Note, RowError
 from censnet.data.tables.schema import TableSchema
-from censnet.data.tables.table_graph import FeatureEncoder, TableGraph, TrainRows
+from censnet.data.tables.table_graph import FeatureEncoder, TableGraph, TrainRows, count_degree, encode_degree
 from censnet.data.tables.target_spec import TargetSpec
 from censnet.errors import DataError, name_columns, quote
 from censnet.levels import COLUMN_LEVELS, Level

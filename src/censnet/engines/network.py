@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from censnet.data.tables.default_features import encode_degree
 from censnet.data.tables.schema import Schema
+from censnet.data.tables.table_graph import encode_degree
 from censnet.engines.engine import Engine
 from censnet.engines.graph_tables import PART
 from censnet.engines.steps import run_step

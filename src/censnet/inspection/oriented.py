@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator
 import numpy as np
 
 from censnet.data.dataset import Dataset
+from censnet.data.tables.edge_form import share_with_reverse
 from censnet.data.tables.notes import Note
-from censnet.data.tables.reverses import share_with_reverse
 from censnet.data.tables.target_spec import quote_name
 from censnet.inspection.leakage import as_numbers
 from censnet.ops.arrays import Array

@@ -15,8 +15,8 @@ from torch_geometric.data import Data
 
 from censnet.data.dataset import Dataset
 from censnet.data.load import load_data
+from censnet.data.tables.edge_form import match_reverses
 from censnet.data.tables.files import Tables
-from censnet.data.tables.reverses import match_reverses
 from censnet.data.tables.schema import Schema
 from censnet.errors import DataError
 

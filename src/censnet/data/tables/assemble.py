@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 from censnet.data.tables.columns import CHOICES
-from censnet.data.tables.default_features import add_default_features
 from censnet.data.tables.edge_form import EdgeRows, pair_edges
 from censnet.data.tables.files import Tables, check_names
 from censnet.data.tables.ids import Keys, resolve_ids
@@ -22,7 +21,7 @@ from censnet.data.tables.row_errors import RowErrors
 from censnet.data.tables.row_order import lay_out
 from censnet.data.tables.schema import EdgeForm, Features, Schema, TableSchema, find_graph_columns
 from censnet.data.tables.suggest_keys import ends_hint
-from censnet.data.tables.table_graph import Assembled
+from censnet.data.tables.table_graph import Assembled, add_default_features
 from censnet.data.tables.times import TimeColumn
 from censnet.data.tables.typed_table import TypedTable
 from censnet.errors import DataError, name_columns
