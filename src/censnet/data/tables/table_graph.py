@@ -1,4 +1,4 @@
-"""A graph made of tables: its structure, the way back to their rows, and its features, also where no column gives any."""
+"""A graph made of tables: its structure, the way back to their rows, and its features, also where columns give none."""
 
 from __future__ import annotations
 
