@@ -14,7 +14,7 @@ from censnet.data.tables.files import Tables
 from censnet.errors import SettingsError
 from censnet.pipeline import train
 from censnet.pipeline.prepare import prepare
-from censnet.pipeline.resolve_inputs import COMPARED_EPOCHS
+from censnet.pipeline.resolve import COMPARED_EPOCHS
 from censnet.runs import load_run
 
 SHORT = {"training.epochs": 4, "model.hidden": 8, "model.head": [8]}

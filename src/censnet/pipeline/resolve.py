@@ -17,7 +17,7 @@ from censnet.errors import SettingsError
 from censnet.levels import Level
 from censnet.ops.graph import Graph
 from censnet.pipeline.resolve_candidates import CANDIDATES, choose_recipes, resolve_candidates
-from censnet.pipeline.resolve_inputs import label_feature_recipes, resolve_inputs
+from censnet.pipeline.resolve_inputs import LABEL_FEATURES, resolve_inputs
 from censnet.pipeline.resolve_sampling import resolve_batches, resolve_sampling
 from censnet.settings.model_settings import DIFFUSION_STEPS
 from censnet.settings.oriented import UNREAD, is_oriented, with_steps, without_unread
@@ -25,6 +25,8 @@ from censnet.settings.presets import has_high_label_recipe, make_settings, value
 from censnet.settings.schema import MOLECULE, OF_LINKS, ORIENTED, DataSettings, Settings
 from censnet.settings.training_settings import Recipe
 from censnet.training.task_data import TaskData
+
+COMPARED_EPOCHS = 0.8  # share of the epochs of one training that each of two has, without and with label features
 
 
 def resolve_recipes(
@@ -68,6 +70,23 @@ def _descriptor_recipes(task_data: TaskData, settings: Settings) -> list[Setting
         for value in (False, True)
     )
     return [without, with_] if task_data.descriptors and task_data.has("validation") else [without]
+
+
+def label_feature_recipes(task_data: TaskData, settings: Settings, changed: Collection[str]) -> list[Settings]:
+    """The settings without and with counts and factors of known labels, where these are "auto" and can be compared.
+
+    Both have fewer epochs than one alone, unless the user asks for a number.
+    """
+    auto = [name for name in LABEL_FEATURES if getattr(settings.model, name) == "auto"]
+    if not auto:
+        return [settings]
+    without = settings.with_model(dict.fromkeys(auto, False))
+    if not task_data.has("validation"):
+        return [without]
+    if "training.epochs" not in changed:
+        epochs = max(1, round(settings.training.epochs * COMPARED_EPOCHS))
+        without = without.with_training({"epochs": epochs})
+    return [without, without.with_model(dict.fromkeys(auto, True))]
 
 
 def resolve_settings(task_data: TaskData, settings: Settings, changed: Collection[str] = ()) -> Settings:

@@ -26,7 +26,6 @@ MAX_WEDGES = 64  # for each edge, up to which triangles are looked for by defaul
 LABEL_FEATURES = "label_counts", "label_factors"
 RARE = 0.05  # share of a class, below which counts of known labels are tried
 RATED = 20  # training edges of a node, in the mean, from which on a table is one of ratings
-COMPARED_EPOCHS = 0.8  # share of the epochs of a training without and with these features, which is two trainings
 
 
 def resolve_inputs(task_data: TaskData, settings: Settings, changed: Collection[str]) -> Settings:
@@ -129,23 +128,6 @@ def _compared_label_features(task_data: TaskData, settings: Settings) -> Collect
         return ["label_counts"]
     numbers = any(target.level == Level.EDGE and target.is_number for target in task_data.targets)
     return LABEL_FEATURES if numbers and _is_rated(task_data) and find_sampling(task_data, settings) == "full" else []
-
-
-def label_feature_recipes(task_data: TaskData, settings: Settings, changed: Collection[str]) -> list[Settings]:
-    """The settings without and with counts and factors of known labels, where these are "auto" and can be compared.
-
-    Both have fewer epochs than one alone, unless the user asks for a number.
-    """
-    auto = [name for name in LABEL_FEATURES if getattr(settings.model, name) == "auto"]
-    if not auto:
-        return [settings]
-    without = settings.with_model(dict.fromkeys(auto, False))
-    if not task_data.has("validation"):
-        return [without]
-    if "training.epochs" not in changed:
-        epochs = max(1, round(settings.training.epochs * COMPARED_EPOCHS))
-        without = without.with_training({"epochs": epochs})
-    return [without, without.with_model(dict.fromkeys(auto, True))]
 
 
 def _rarest_share(task_data: TaskData, target: Target) -> float:
