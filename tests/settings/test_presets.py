@@ -44,6 +44,12 @@ def test_changes_are_dotted_or_nested_names_or_an_object(changes):
     assert make_settings(section="node", changes=settings) == settings, "an object brings its preset"
 
 
+def test_numbers_of_atoms_and_bonds_are_fitted_by_absolute_errors_and_others_by_squared_ones():
+    losses = {section: make_settings("strong", section).training.regression_loss for section in ("molecule", "graph")}
+    assert losses == {"molecule": "absolute", "graph": "squared"}
+    assert make_settings("strong", "molecule").training.monitor == "auto", "the mean absolute error, by the loss"
+
+
 def test_a_setting_that_is_changed_twice_is_refused():
     with pytest.raises(SettingsError, match=r"settings has model\.hidden twice, expected it once"):
         make_settings(changes={"model": {"hidden": 64}, "model.hidden": 32})
