@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from scipy.special import softmax
 
 from censnet.levels import Level
-from censnet.tasks.calibration import MAX_SCORES, Conformal
+from censnet.tasks.conformal import MAX_SCORES, Conformal
 from censnet.tasks.targets import Target
 
 AGE = Target(level=Level.NODE, column="age", kind="regression", mean=40.0, scale=10.0)

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, precision_score, recall_score
 
 from censnet.errors import ArgumentError
-from censnet.tasks.uncertainty import MAX_POINTS, Decision, Rule, ValidationCurve, score_decision
+from censnet.tasks.decision import MAX_POINTS, Decision, Rule, ValidationCurve, score_decision
 
 
 def draw(seed: int, rows: int = 60) -> tuple[np.ndarray, np.ndarray]:

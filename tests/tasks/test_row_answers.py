@@ -8,11 +8,13 @@ import pytest
 import torch
 
 from censnet.errors import RunError
-from censnet.tasks.calibration import ClassCalibration, Conformal
+from censnet.tasks.calibration import ClassCalibration
+from censnet.tasks.conformal import Conformal
+from censnet.tasks.decision import Decision, Rule
 from censnet.tasks.predictions import prediction_rows
 from censnet.tasks.row_answers import RowAnswers
 from censnet.tasks.targets import Target, target_range
-from censnet.tasks.uncertainty import Decision, Rule, TargetUncertainty
+from censnet.tasks.uncertainty import TargetUncertainty
 
 KNOTS = [(-2.0, -1.0), (0.0, 0.3), (2.0, 0.9)]
 DECISION = Decision(threshold=0.2, rule=Rule(fp=1, fn=4))

@@ -22,8 +22,9 @@ from censnet.runs.known_rows import COUNTS
 from censnet.runs.run import Run
 from censnet.runs.scoring import FIXED
 from censnet.selection.candidates import Candidate
+from censnet.tasks.decision import RANKS
 from censnet.tasks.metrics import CENSORED, METRICS, higher_is_better
-from censnet.tasks.uncertainty import COVERAGE_METRICS, RANKS
+from censnet.tasks.uncertainty import COVERAGE_METRICS
 from censnet.text import count, show_seconds
 
 MAX_COLUMNS = 12

@@ -35,7 +35,7 @@ from censnet.runs.scoring import score_parts, score_with_fixed_labels
 from censnet.runs.uncertainty import Uncertainty
 from censnet.selection.candidates import Selection, SelectionRecord
 from censnet.selection.recipes import fit_recipes, restore_recipes, select_recipe
-from censnet.tasks.uncertainty import Rule
+from censnet.tasks.decision import Rule
 from censnet.text import show_seconds
 from censnet.training import processes
 from censnet.training.callbacks import Callback

@@ -33,9 +33,10 @@ from censnet.runs.stream_directory import has_state
 from censnet.runs.stream_history import feed_history
 from censnet.runs.stream_lines import NUMBER
 from censnet.settings.build import has_ordered_links
+from censnet.tasks.decision import Decision, Rule, score_decision
 from censnet.tasks.predictions import class_names
 from censnet.tasks.targets import Target
-from censnet.tasks.uncertainty import COVERAGE, Decision, Rule, score_decision
+from censnet.tasks.uncertainty import COVERAGE
 from censnet.text import count
 from censnet.training.devices import find_device
 from censnet.training.evaluator import Scores

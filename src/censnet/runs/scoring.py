@@ -22,7 +22,8 @@ from censnet.runs.links import HeldOutPairs, one_graph, score_held_out
 from censnet.runs.trained_models import TrainedModels
 from censnet.runs.uncertainty import Uncertainty, exact_labels
 from censnet.settings.build import has_ordered_links
-from censnet.tasks.uncertainty import COVERAGE, DECISIONS
+from censnet.tasks.decision import DECISIONS
+from censnet.tasks.uncertainty import COVERAGE
 from censnet.training.evaluator import Scores, score_rows, score_split
 from censnet.training.task_data import TaskData, row_censoring, row_labels
 

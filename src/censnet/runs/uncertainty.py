@@ -20,10 +20,12 @@ from censnet.ops.arrays import Array, BoolArray
 from censnet.option_names import name_option
 from censnet.runs.links import LINK, HeldOutPairs, link_metrics
 from censnet.runs.novelty import LevelNovelty
-from censnet.tasks.calibration import MAX_ROWS, ClassCalibration, Conformal
+from censnet.tasks.calibration import MAX_ROWS, ClassCalibration
+from censnet.tasks.conformal import Conformal
+from censnet.tasks.decision import Rule
 from censnet.tasks.predictions import summarize
 from censnet.tasks.targets import Target, output_slices
-from censnet.tasks.uncertainty import Rows, Rule, TargetUncertainty, calibrate
+from censnet.tasks.uncertainty import Rows, TargetUncertainty, calibrate
 from censnet.text import count
 from censnet.training.ensemble import average, combine
 from censnet.training.task_data import TaskData

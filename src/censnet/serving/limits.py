@@ -1,4 +1,8 @@
-"""What one request, and all of them together, may take; and the refusal that says so."""
+"""What one request, and all of them together, may take; and the refusal that says so.
+
+The bytes of a body are counted in `bodies.py`, its rows in `requests.py`, columns in `row_tables.py`, computing time in
+`workers.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""One training loop for every kind of data: batches, the objective, the optimizer, early stopping, checkpoints."""
+"""One training loop for every kind of data: batches, the objective, the optimizer, EMA, early stopping, checkpoints."""

@@ -1,4 +1,4 @@
-"""The order of rows in memory: nodes and edges by graph, edges by their lower end."""
+"""The order of rows in memory: nodes and edges by graph, edges by lower end. `Dataset.results` is the way back."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from censnet.training.checkpoint import EMA
+from censnet.training.ema import EMA
 
 
 def test_the_average_is_that_of_the_formula_to_the_bit():
