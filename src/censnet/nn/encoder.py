@@ -242,7 +242,9 @@ class CensNet(LayeredEncoder):
     def _embed_colors(self, nodes: Tensor, edges: Tensor, quotient: Quotient) -> tuple[Tensor, Tensor]:
         """Embed the nodes and edges, those of equal neighborhoods once."""
         colors: dict[Side, Colors] = {"node": quotient.nodes, "edge": quotient.edges}
-        nodes, edges = (rows.index_select(0, own.first) for rows, own in zip((nodes, edges), colors.values(), strict=True))
+        nodes, edges = (
+            rows.index_select(0, own.first) for rows, own in zip((nodes, edges), colors.values(), strict=True)
+        )
         nodes, edges = self.prepare(nodes, edges, quotient)
         features: dict[Side, Tensor] = {"node": nodes, "edge": edges}
         for depth, step in enumerate(quotient.steps()):

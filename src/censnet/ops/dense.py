@@ -75,7 +75,7 @@ class _Affine(torch.autograd.Function):
 
 def _multiply(rows: Tensor, matrix: Tensor, bias: Tensor | None = None) -> Tensor:
     """X M^t + b."""
-    count, beyond = len(rows), -len(rows) % _step(len(rows))
+    count, beyond = len(rows), -len(rows) % step_of(len(rows))
     if beyond:  # at most 3 % more
         padded = rows.new_empty(count + beyond, rows.shape[1])
         padded[:count].copy_(rows)
@@ -86,13 +86,15 @@ def _multiply(rows: Tensor, matrix: Tensor, bias: Tensor | None = None) -> Tenso
 
 def _sum_products(rows: Tensor, others: Tensor) -> Tensor:
     """X^t Y, the last rows, which make an unusual number of them, by torch's own product."""
-    count = len(rows) - len(rows) % _step(len(rows))
-    out = _by_onednn(rows[:count].t(), others[:count].t())
+    count = len(rows) - len(rows) % step_of(len(rows))
+    x, y = (each[:count].contiguous().to_mkldnn() for each in (rows, others))
+    like = rows.new_empty(rows.shape[1], others.shape[1])
+    out: Tensor = torch.ops.aten.mkldnn_linear_backward_weights(x, y, like, False)[0]  # without transposed copies
     return out if count == len(rows) else out.addmm_(rows[count:].t(), others[count:])
 
 
-def _step(count: int) -> int:
-    """Numbers of rows that are multiples of it are few. oneDNN compiles, and keeps, a program for each number."""
+def step_of(count: int) -> int:
+    """The step of numbers of rows about as large, so that few occur: oneDNN compiles, and keeps, a program for each."""
     return 1 << max(count.bit_length() - 6, 0)
 
 
