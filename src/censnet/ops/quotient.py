@@ -23,7 +23,7 @@ from censnet.ops.caching import cached
 from censnet.ops.dense import step_of
 from censnet.ops.incidence import Incidence
 from censnet.ops.normalization import DegreePower, Normalization, dots, factors_of, scale_of, scale_rows
-from censnet.ops.segments import Segments, chunk_segments, linear_map, offsets, ranges, sum_segments
+from censnet.ops.segments import LONGEST, Segments, chunk_segments, linear_map, offsets, ranges, sum_segments
 
 FEWEST = 256  # nodes, below which a batch has too few equal ones
 MOST = 0.5  # share of distinct features among the nodes, above which too few are equal
@@ -56,17 +56,19 @@ class Reading:
         index: the rows of the table, those of the first sum first.
         offset: where the rows of each sum begin, and the last ones end.
         num_rows: rows of the table.
+        each: how many rows each sum has; 0 where they have different numbers.
     """
 
     index: Tensor
     offset: Tensor
     num_rows: int
+    each: int = 0
 
     @classmethod
     def of(cls, index: Tensor, num_rows: int, each: int = 1) -> Reading:
         """Sums of so many rows each."""
         offset = torch.arange(0, len(index) + 1, each, dtype=torch.int32)
-        return cls(index.int(), offset, num_rows)
+        return cls(index.int(), offset, num_rows, each)
 
     def sum(self, table: Tensor, weight: Tensor | None = None) -> Tensor:
         """Sums of rows, each times its weight, (len(index),). No gradient."""
@@ -84,10 +86,13 @@ class Reading:
     @cached
     def _transpose(self) -> tuple[Segments, Tensor]:
         """For each row of the table, the sums that read it, and the position in `index` of each."""
-        order = _stable_order(self.index, self.num_rows)
-        chunk_order, offset, chunks = chunk_segments(torch.bincount(self.index, minlength=self.num_rows))
+        order, lengths = _stable_order(self.index, self.num_rows), torch.bincount(self.index, minlength=self.num_rows)
+        chunk_order, offset, chunks = None, offsets(lengths), None
+        if int(lengths.max()) > LONGEST:
+            chunk_order, offset, chunks = chunk_segments(lengths)
         order = order if chunk_order is None else order.index_select(0, chunk_order)
-        sums = torch.repeat_interleave(self.offset.diff()).index_select(0, order)
+        reads = order if self.each else torch.repeat_interleave(self.offset.diff()).index_select(0, order)
+        sums = reads // self.each if self.each > 1 else reads
         return Segments(sums.int(), offset.int(), chunks), order
 
 
