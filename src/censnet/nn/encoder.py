@@ -190,7 +190,7 @@ class CensNet(LayeredEncoder):
 
     def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> tuple[Tensor, Tensor]:
         """Embed the nodes and edges."""
-        quotient = self._quotient(nodes, edges, incidence)
+        quotient = self.quotient(nodes, edges, incidence)
         if quotient is not None:
             return self._embed_colors(nodes, edges, quotient)
         nodes, edges = self.prepare(nodes, edges, incidence)
@@ -219,7 +219,7 @@ class CensNet(LayeredEncoder):
         features[layer.updates] = new
         return features["node"], features["edge"]
 
-    def _quotient(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> Quotient | None:
+    def quotient(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> Quotient | None:
         """The quotient of a batch of graphs on a CPU where rows of equal neighborhoods get equal embeddings."""
         if (
             torch.compiler.is_compiling()
