@@ -19,6 +19,7 @@ from censnet.nn.norms import BatchNorm, Norm, check_norm, make_norm
 from censnet.nn.recompute import Recomputing
 from censnet.ops.incidence import Incidence
 from censnet.ops.normalization import by_head
+from censnet.ops.quotient import Colors, Quotient, find_quotient
 from censnet.ops.sparse import map_values
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -189,12 +190,15 @@ class CensNet(LayeredEncoder):
 
     def forward(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> tuple[Tensor, Tensor]:
         """Embed the nodes and edges."""
+        quotient = self.quotient(nodes, edges, incidence)
+        if quotient is not None:
+            return self._embed_colors(nodes, edges, quotient)
         nodes, edges = self.prepare(nodes, edges, incidence)
         for depth in range(len(self.layers)):
             nodes, edges = self.call(self.update, depth, nodes, edges, incidence)
         return nodes, edges
 
-    def prepare(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> tuple[Tensor, Tensor]:
+    def prepare(self, nodes: Tensor, edges: Tensor, incidence: Incidence | Quotient) -> tuple[Tensor, Tensor]:
         """Nodes and edges after the linear layers before the first graph layer."""
         for pre_layer in self.pre_layers:
             nodes = self.finish(pre_layer(nodes))
@@ -214,6 +218,43 @@ class CensNet(LayeredEncoder):
                 features[layer.reads] = self.finish(features[layer.reads])
         features[layer.updates] = new
         return features["node"], features["edge"]
+
+    def quotient(self, nodes: Tensor, edges: Tensor, incidence: Incidence) -> Quotient | None:
+        """The quotient of a batch of graphs on a CPU where rows of equal neighborhoods get equal embeddings."""
+        if (
+            torch.compiler.is_compiling()
+            or type(incidence) is not Incidence
+            or incidence.owner is None
+            or incidence.present
+            or nodes.device.type != "cpu"
+            or nodes.layout != torch.strided
+            or nodes.requires_grad
+            or edges.requires_grad
+            or (self.training and (self.dropout.p > 0 or self.recompute))
+            or torch.is_autocast_enabled("cpu")
+            or self.last_layer_is_head
+            or self.layer_order != ("NE" * len(self.layers))[: len(self.layers)]
+            or not all(self._layer(depth).takes_colors for depth in range(len(self.layers)))
+        ):
+            return None
+        return find_quotient(nodes, edges, incidence, self.layer_order)
+
+    def _embed_colors(self, nodes: Tensor, edges: Tensor, quotient: Quotient) -> tuple[Tensor, Tensor]:
+        """Embed the nodes and edges, those of equal neighborhoods once."""
+        colors: dict[Side, Colors] = {"node": quotient.nodes, "edge": quotient.edges}
+        nodes, edges = (
+            rows.index_select(0, own.first) for rows, own in zip((nodes, edges), colors.values(), strict=True)
+        )
+        nodes, edges = self.prepare(nodes, edges, quotient)
+        features: dict[Side, Tensor] = {"node": nodes, "edge": edges}
+        for depth, step in enumerate(quotient.steps()):
+            layer = self._layer(depth)
+            old, new = features[layer.updates], layer.forward_colors(features["node"], features["edge"], step)
+            new = self.finish(self._normalize(depth, new, step.after.size.to(new.dtype)))
+            if self.has_residual[depth]:
+                new = self.add(new, step.carry(old), self.gains(sum(self.has_residual[:depth])))
+            features[layer.updates], colors[layer.updates] = new, step.after
+        return colors["node"].expand(features["node"]), colors["edge"].expand(features["edge"])
 
     def _normalize(self, depth: int, rows: Tensor, present: Tensor | None) -> Tensor:
         norm = self.norms[depth]

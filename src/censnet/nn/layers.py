@@ -17,6 +17,7 @@ from censnet.ops.checks import check_floating, check_same_device, check_same_dty
 from censnet.ops.incidence import Incidence
 from censnet.ops.normalization import Normalization, scale_rows
 from censnet.ops.propagate import propagate_edges, propagate_nodes
+from censnet.ops.quotient import NodeStep, Step
 from censnet.ops.released import propagate_edges_released
 
 Side = Literal["node", "edge"]
@@ -236,6 +237,23 @@ class IncidenceLayer(GraphLayer):
                 return batched_linear(rows, self.root_weight, self.bias, out)
             out = out if self.bias is None else out + self.bias
         return out if self.root_weight is None else batched_linear(rows, self.root_weight, None, out)
+
+    @property
+    def takes_colors(self) -> bool:
+        """Whether `forward_colors` computes what this layer does: it has the layer of molecules alone."""
+        plain = type(self) in (NodeLayer, EdgeLayer) and self.variant == "paper" and isinstance(self.kernel, Hop)
+        hooked = self._forward_hooks or self._forward_pre_hooks
+        return plain and self.self_weight == "learned" and not hooked
+
+    def forward_colors(self, nodes: Tensor, edges: Tensor, step: Step) -> Tensor:
+        """The updated side, of each color of `step` (`censnet.ops.quotient`) alone."""
+        rows, read = (nodes, edges) if self.updates == "node" else (edges, nodes)
+        out = step.propagate(batched_linear(rows, self.weight), self.gates(read), self.normalization)
+        assert self.root_weight is not None
+        out = out + step.carry(batched_linear(rows, self.root_weight, self.bias))
+        if self.content_weight is not None and isinstance(step, NodeStep):
+            out = batched_linear(step.mean(edges), self.content_weight, None, out)
+        return out
 
     def _check_dtypes(self, nodes: Tensor, edges: Tensor) -> None:
         for name, rows in (("nodes", nodes), ("edges", edges)):

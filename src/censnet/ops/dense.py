@@ -75,24 +75,29 @@ class _Affine(torch.autograd.Function):
 
 def _multiply(rows: Tensor, matrix: Tensor, bias: Tensor | None = None) -> Tensor:
     """X M^t + b."""
-    count, beyond = len(rows), -len(rows) % _step(len(rows))
+    count = rows.shape[0]
+    beyond = -count % step_of(count)
     if beyond:  # at most 3 % more
         padded = rows.new_empty(count + beyond, rows.shape[1])
         padded[:count].copy_(rows)
         padded[count:].zero_()
         rows = padded
-    return _by_onednn(rows.contiguous(), matrix, bias).resize_(count, len(matrix))
+    out = _by_onednn(rows.contiguous(), matrix, bias)
+    return out if beyond == 0 else out.resize_(count, matrix.shape[0])
 
 
 def _sum_products(rows: Tensor, others: Tensor) -> Tensor:
     """X^t Y, the last rows, which make an unusual number of them, by torch's own product."""
-    count = len(rows) - len(rows) % _step(len(rows))
-    out = _by_onednn(rows[:count].t(), others[:count].t())
-    return out if count == len(rows) else out.addmm_(rows[count:].t(), others[count:])
+    beyond = rows.shape[0] % step_of(rows.shape[0])
+    x, y = (rows, others) if beyond == 0 else (rows[:-beyond], others[:-beyond])
+    like = rows.new_empty(rows.shape[1], others.shape[1])
+    dense = x.contiguous().to_mkldnn(), y.contiguous().to_mkldnn()
+    out: Tensor = torch.ops.aten.mkldnn_linear_backward_weights(*dense, like, False)[0]  # without transposed copies
+    return out if beyond == 0 else out.addmm_(rows[-beyond:].t(), others[-beyond:])
 
 
-def _step(count: int) -> int:
-    """Numbers of rows that are multiples of it are few. oneDNN compiles, and keeps, a program for each number."""
+def step_of(count: int) -> int:
+    """The step of numbers of rows about as large, so that few occur: oneDNN compiles, and keeps, a program for each."""
     return 1 << max(count.bit_length() - 6, 0)
 
 

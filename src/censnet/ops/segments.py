@@ -143,8 +143,8 @@ def take_rows(table: Tensor, index: Tensor, weight: Tensor | None = None) -> Ten
 
 
 def _sum_on_cpu(table: Tensor, index: Tensor, offset: Tensor, weight: Tensor | None) -> Tensor:
-    if table.shape[1] == 0 or len(index) == 0:
-        return table.new_zeros(len(offset) - 1, table.shape[1])
+    if table.shape[1] == 0 or index.shape[0] == 0:
+        return table.new_zeros(offset.shape[0] - 1, table.shape[1])
     weight = None if weight is None else weight.to(table.dtype)
     out: Tensor = torch._embedding_bag_forward_only(table, index, offset, False, 0, False, weight, True)[0]
     return out

@@ -116,7 +116,7 @@ def embed_graph(
         return nodes, edges, None
     head = dict(model.heads.items()).get("graph")
     parts: list[tuple[Tensor, Tensor, Tensor]] = []
-    for numbers in graph_batches(graph):
+    for numbers in graph_batches(graph, model):
         batch = graph.batch(numbers)
         nodes, edges = model.embed(batch)
         if isinstance(head, GraphHead):
