@@ -103,13 +103,19 @@ def _fit_to_stream(recipe: Trees, task: EdgeTask, seed: int, metrics: Sequence[s
     numeric = not target.classes
     features = pd.DataFrame(describe_history(task_data, prepared.settings)).add_prefix("past ")
     labels = task_data.labels["edge"][:, 0].numpy().astype(np.float64) * target.scale + target.mean
-    split = Split.of(np.where(np.isnan(labels), -1, task_data.parts["edge"][:, 0].numpy()))
+    codes = np.where(np.isnan(labels), -1, task_data.parts["edge"][:, 0].numpy())
     labels = labels if numeric else np.nan_to_num(labels).astype(np.int64)
+    split = Split.of(codes)
     candidates = candidates_for(len(split.train))
     trees = BoostedTrees(numeric, candidates, recipe.ensemble, METRICS.get(metrics[0]), seed)
     result = fit_described(lambda known: features, labels, split, trees)
-    values = {"validation": result.validation, "test": result.test}
-    predicted = {target.column: by_part(labels, values, rows_by_part(split), not numeric)}
+    in_memory = prepared.data.rows("edge").numpy()  # of each row of the table
+    of_table, values = rows_by_part(Split.of(np.where(in_memory < 0, -1, codes[in_memory]))), {}
+    for part, found in (("validation", result.validation), ("test", result.test)):
+        every = np.zeros((len(labels), *found.shape[1:]))
+        every[split.parts[part].numpy()] = found
+        values[part] = every[in_memory[of_table[part]]]
+    predicted = {target.column: by_part(labels[in_memory], values, of_table, not numeric)}
     chosen = {"trees": result.trees.num_trees, "features": len(result.features), "shows_labels": 1.0}
     return Outcome(predicted, chosen, len(candidates))
 
