@@ -13,7 +13,7 @@ import torch
 from censnet.data.dataset import Dataset
 from censnet.data.splits.split_file import Split
 from censnet.errors import SettingsError
-from censnet.levels import Level
+from censnet.levels import Level, main_level
 from censnet.ops.graph import Graph
 from censnet.pipeline.resolve_candidates import CANDIDATES, choose_recipes, resolve_candidates
 from censnet.pipeline.resolve_inputs import label_feature_recipes, resolve_inputs
@@ -39,7 +39,7 @@ def resolve_recipes(
         dataset: the data.
         splits: of the rows of each level.
     """
-    section: str = task_data.targets[0].level if task_data.targets else Level.LINK
+    section: str = main_level(target.level for target in task_data.targets)
     if is_oriented(task_data.targets, task_data.graph.odd_width):
         section = ORIENTED
     elif dataset.schema.smiles is not None and section in (Level.NODE, Level.EDGE):

@@ -7,7 +7,7 @@ from typing import cast
 
 from censnet.data.tables.target_spec import TargetLike, Targets, TargetSpec, parse_targets
 from censnet.errors import ArgumentError
-from censnet.levels import Level
+from censnet.levels import Level, main_level
 from censnet.settings.presets import Changes, dotted, make_settings, values_of
 from censnet.settings.schema import MOLECULE, ORIENTED, Settings
 from censnet.tasks.targets import Target
@@ -57,9 +57,9 @@ def read_settings(
 
 
 def section_of(specs: Collection[TargetSpec], overrides: Mapping[str, str] | None = None) -> str:
-    """The section of a preset for some targets: that of the first, or of links; oriented where one or a column is."""
+    """The section of a preset for some targets: that of `main_level`, or oriented where a target or a column is."""
     if any(spec.kind == "oriented" for spec in specs) or "oriented" in (overrides or {}).values():
         return ORIENTED
     if any(spec.of_molecules for spec in specs) and next(iter(specs)).level != Level.GRAPH:
         return MOLECULE
-    return next((spec.level for spec in specs), Level.LINK)
+    return main_level(spec.level for spec in specs)
