@@ -222,10 +222,10 @@ def show_scores(
     console.print(table)
     console.print(sentence)
     console.print(
-        "All methods have the same columns and the same split by time, and select by AP on validation payments. CensNet "
-        f"has its default preset with {epochs} epochs and `--time {TIME}`. Graph features are what its causal layers "
-        "start from: of both accounts and of the two together, counts, gaps, windows of time and means of the labels "
-        "before each payment, and triads. Intervals are by the bootstrap over test payments."
+        "All methods have the same columns and the same split by time, and select by AP on validation payments. "
+        f"CensNet has its default preset with {epochs} epochs and `--time {TIME}`. Graph features are what its causal "
+        "layers start from: of both accounts and of the two together, counts, gaps, windows of time and means of the "
+        "labels before each payment, and triads. Intervals are by the bootstrap over test payments."
     )
 
 

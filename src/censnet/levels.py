@@ -120,6 +120,21 @@ COLUMN_LEVELS = tuple(_KEYS)  # those with a table of the user's
 MOLECULE_LEVELS = {"atom": Level.NODE, "bond": Level.EDGE}  # the words of chemistry, for data that are molecules
 
 
+def main_level(levels: Iterable[str]) -> Level:
+    """The level whose settings a model has that predicts all of these: the first, but edges before nodes.
+
+    Settings for nodes are for few labels as well, of which edges then learn little; with those for edges nodes were as
+    good or better. Without a level it is that of links.
+
+    >>> main_level(["node", "edge"]), main_level(["graph", "node", "edge"]), main_level([])
+    (<Level.EDGE: 'edge'>, <Level.GRAPH: 'graph'>, <Level.LINK: 'link'>)
+    """
+    found = [Level(level) for level in levels]
+    if not found:
+        return Level.LINK
+    return Level.EDGE if found[0] is Level.NODE and Level.EDGE in found else found[0]
+
+
 def _any_of(levels: Iterable[Level]) -> str:
     *first, last = levels
     return f"{', '.join(first)} or {last}"

@@ -118,3 +118,14 @@ def test_times_are_those_of_the_split_or_of_a_column_of_dates():
     assert is_by_time(of_data)
     assert not is_by_time(prepare(edges, "edge:late"))
     assert edge_times(prepare(edges.drop(columns=["day"]), "edge:late")) is None
+
+
+def test_a_column_of_very_many_categories_has_no_more_codes_than_trees_take():
+    users = np.arange(3000) % 300
+    edges = pd.DataFrame({"source": users, "target": (users + 1) % 300, "user": [f"u{user}" for user in users]})
+    edges["rating"] = np.random.default_rng(0).normal(size=3000)
+    prepared = prepare(edges, "edge:rating")
+    graph = tree_graph(prepared)
+    assert graph.categories == {"user"}
+    assert graph.edges["user"].nunique() == 251
+    assert len(prepared.data.schema.edges.columns[0].categories) > 251

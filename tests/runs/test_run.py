@@ -19,7 +19,8 @@ from censnet.training.ensemble import average
 @pytest.fixture(scope="module")
 def town() -> Run:
     """Answers for accounts and payments."""
-    return train(payments(), ["node:tier", "edge:fraud"], settings=quick(training__epochs=4, model__gate="bounded"))
+    settings = quick(training__epochs=4, model__gate="bounded", model__directed=False)
+    return train(payments(), ["node:tier", "edge:fraud"], settings=settings)
 
 
 @pytest.fixture(scope="module")

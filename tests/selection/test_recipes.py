@@ -20,6 +20,7 @@ from censnet.pipeline.train import resume_run
 from censnet.runs import load_run
 from censnet.settings.presets import make_settings
 
+PAIR = ["node:vip", "edge:fraud"]
 SHORT = {"training.epochs": 3, "model.hidden": 8, "model.heads": 1, "model.label_counts": False}
 
 
@@ -128,7 +129,8 @@ def test_changes_hold_for_both_recipes():
 @pytest.mark.parametrize(
     ("target", "preset", "why"),
     [
-        ("edge:fraud", "strong", "it is of nodes, and the first target is of another level"),
+        ("edge:fraud", "strong", "it is of nodes, and edges are predicted"),
+        (PAIR, "strong", "it is of nodes, and edges are predicted"),
         ("link", "strong", "it is of nodes, and the first target is of another level"),
         ("node:vip", "paper", "preset paper has one recipe for nodes"),
     ],
@@ -136,6 +138,13 @@ def test_changes_hold_for_both_recipes():
 def test_a_recipe_that_a_preset_lacks_is_refused(target, preset, why):
     with pytest.raises(SettingsError, match=f"training.recipe is high_label, expected auto, .* since {why}"):
         prepare(payments(), target, preset, {"training.recipe": "high_label"})
+
+
+@pytest.mark.parametrize("preset", ["strong", "paper"])
+def test_nodes_and_edges_together_have_the_settings_for_edges_in_any_order(preset):
+    one, other = (prepare(payments(), targets, preset) for targets in (PAIR, PAIR[::-1]))
+    assert one.recipes == other.recipes
+    assert one.settings.model.layers == make_settings(preset, "edge").model.layers
 
 
 @pytest.mark.slow

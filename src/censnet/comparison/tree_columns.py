@@ -8,7 +8,7 @@ import torch
 from sklearn.decomposition import TruncatedSVD
 from torch import Tensor
 
-from censnet.comparison.tree_graph import TreeGraph
+from censnet.comparison.tree_graph import MOST_CATEGORIES, TreeGraph
 from censnet.data.dataset import Dataset
 from censnet.data.tables.columns import as_arrow
 from censnet.data.tables.schema import TableSchema
@@ -65,9 +65,18 @@ def read_columns(features: Tensor, schema: TableSchema, level: str) -> tuple[pd.
             found[name] = values[:, place]
         elif column.name not in codes:
             block = values[:, [number for number, one in enumerate(columns) if one is column]]
-            found[column.name] = block.argmax(1).astype(np.float32)
+            found[column.name] = _as_codes(block)
             codes.add(column.name)
     return pd.DataFrame(found, index=range(len(values))), frozenset(codes)
+
+
+def _as_codes(indicators: Array) -> Array:
+    """The number of the indicator of each row; of very many those of the rarer ones are one, as trees need it."""
+    codes = indicators.argmax(1)
+    if indicators.shape[1] > MOST_CATEGORIES:
+        order = np.bincount(codes, minlength=indicators.shape[1]).argsort(kind="stable")[::-1]
+        codes = np.minimum(order.argsort(), MOST_CATEGORIES)[codes]
+    return np.asarray(codes, np.float32)
 
 
 def edge_times(prepared: Prepared) -> Array | None:

@@ -7,7 +7,7 @@ from collections.abc import Collection
 import torch
 
 from censnet.errors import SettingsError
-from censnet.levels import Level
+from censnet.levels import Level, main_level
 from censnet.ops.graph import Graph
 from censnet.settings.oriented import is_oriented
 from censnet.settings.presets import make_settings, of_causal, values_of
@@ -65,7 +65,7 @@ def resolve_causal(task_data: TaskData, settings: Settings, changed: Collection[
         if f"model.{name}" in changed and value not in (off, "auto"):
             raise SettingsError(f"model.{name} is {value}, expected {off} beside model.causal: it uses later edges")
     stated = of_causal(settings.preset) | values_of(settings, set(changed)) | {"model.causal": True}
-    section = Level.EDGE if "edge" in task_data.parts else task_data.targets[0].level
+    section = main_level(target.level for target in task_data.targets)
     settings = make_settings(settings.preset, section, stated, settings.seed)
     if set(settings.model.layers) != {"C"}:
         raise SettingsError(f"model.layers is {settings.model.layers}, expected letters C: others use later edges")

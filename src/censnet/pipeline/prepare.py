@@ -17,7 +17,7 @@ from censnet.data.splits.split_file import Split
 from censnet.data.tables.schema import Schema
 from censnet.data.tables.target_spec import TargetLike, Targets, TargetSpec, as_items, as_texts, parse_targets
 from censnet.errors import ArgumentError, DataError, SettingsError
-from censnet.levels import Level
+from censnet.levels import Level, main_level
 from censnet.ops.graph import Graph
 from censnet.ops.graph_set import GraphSet
 from censnet.ops.pairs import find_bipartition
@@ -291,9 +291,9 @@ def read_settings(
 
 
 def section_of(specs: Collection[TargetSpec], overrides: Mapping[str, str] | None = None) -> str:
-    """The section of a preset for some targets: that of the first, or of links; oriented where one or a column is."""
+    """The section of a preset for some targets: that of `main_level`, or oriented where a target or a column is."""
     if any(spec.kind == "oriented" for spec in specs) or "oriented" in (overrides or {}).values():
         return ORIENTED
     if any(spec.of_molecules for spec in specs) and next(iter(specs)).level != Level.GRAPH:
         return MOLECULE
-    return next((spec.level for spec in specs), Level.LINK)
+    return main_level(spec.level for spec in specs)

@@ -14,7 +14,7 @@ from censnet.data.dataset import Dataset
 from censnet.data.splits.split_file import Split
 from censnet.data.splits.stated import has_wide_masks
 from censnet.errors import SettingsError
-from censnet.levels import Level
+from censnet.levels import Level, main_level
 from censnet.ops.graph import Graph
 from censnet.pipeline.resolve_candidates import CANDIDATES, choose_recipes, resolve_candidates
 from censnet.pipeline.resolve_inputs import LABEL_FEATURES, resolve_inputs
@@ -41,7 +41,7 @@ def resolve_recipes(
         dataset: the data.
         splits: of the rows of each level.
     """
-    section: str = task_data.targets[0].level if task_data.targets else Level.LINK
+    section: str = main_level(target.level for target in task_data.targets)
     if is_oriented(task_data.targets, task_data.graph.odd_width):
         section = ORIENTED
     elif dataset.schema.smiles is not None and section in (Level.NODE, Level.EDGE):
@@ -148,8 +148,9 @@ def _unused(task_data: TaskData, settings: Settings) -> Iterator[tuple[str, str]
             (f"model.{name}", "links alone are predicted")
             for name in ("head", "last_layer_is_head", "clip_to_label_range")
         )
-    if not task_data.targets or task_data.targets[0].level != "node":
-        yield "training.recipe", "it is of nodes, and the first target is of another level"
+    if main_level(target.level for target in task_data.targets) != Level.NODE:
+        other = "edges are predicted" if "edge" in levels else "the first target is of another level"
+        yield "training.recipe", f"it is of nodes, and {other}"
     elif not has_high_label_recipe(settings.preset):
         yield "training.recipe", f"preset {settings.preset} has one recipe for nodes"
     if not any(target.kind == "binary" for target in task_data.targets):

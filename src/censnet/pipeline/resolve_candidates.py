@@ -7,6 +7,7 @@ from collections.abc import Collection
 import torch
 
 from censnet.errors import SettingsError
+from censnet.levels import Level, main_level
 from censnet.ops.graph import Graph
 from censnet.ops.structure import assortativity
 from censnet.settings.presets import has_high_label_recipe
@@ -31,7 +32,8 @@ def choose_recipes(task_data: TaskData, settings: Settings, changed: Collection[
     chosen = settings.training.recipe
     if chosen != "auto":
         return [chosen]
-    nodes = [target.level for target in task_data.targets[:1]] == ["node"] and has_high_label_recipe(settings.preset)
+    of_nodes = main_level(target.level for target in task_data.targets) == Level.NODE
+    nodes = of_nodes and has_high_label_recipe(settings.preset)
     if not nodes or not bool(((task_data.parts["node"] == 0).sum(0) >= MANY).all()):
         return ["low_label"]
     if is_big(task_data, settings) or any(target.is_wide for target in task_data.targets):

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from censnet.data.tables.columns import as_arrow
 from censnet.errors import RunError, quote
-from censnet.levels import Level
+from censnet.levels import main_level
 from censnet.option_names import name_option, resume_option
 from censnet.runs.config import RunConfig, TableContent, TrainingStart
 from censnet.settings.presets import make_settings, values_of
@@ -45,7 +45,7 @@ MAX_SHOWN = 3  # changes of data that a message names
 
 def asks_other_epochs(config: RunConfig, settings: Mapping[str, object] | None) -> bool:
     """Whether `settings` asks for other epochs than a finished run was trained with; other changes are refused."""
-    section = config.targets[0].level if config.targets else Level.LINK
+    section = main_level(target.level for target in config.targets)
     before = config.settings if config.start is None else config.start.settings
     asked = False
     for name, value in (settings or {}).items():

@@ -71,8 +71,9 @@ def make_settings(
 
     Args:
         preset: one of `PRESETS`.
-        section: the kind of task; several targets have that of the first which is not a link, ``"oriented"`` where a
-            target or a column is, and ``"molecule"`` where the first is of atoms or bonds.
+        section: the kind of task; several targets have that of edges where nodes and edges are predicted, else that of
+            the first which is not a link, ``"oriented"`` where a target or a column is, and ``"molecule"`` where the
+            first is of atoms or bonds.
         changes: dotted names, such as `{"model.hidden": 64}`, or nested ones, `{"model": {"hidden": 64}}`; a value may
             be a text, as on the command line. A `Settings` object brings its own preset and seed.
         seed: of initialization, dropout, batches and, unless `data.split_seed` is set, the split.

@@ -237,6 +237,13 @@ def test_only_the_most_frequent_categories_are_kept() -> None:
     assert (column.kind, len(column.categories), "w7" in column.categories) == ("category", 100, True)
 
 
+def test_categories_that_come_back_are_kept_as_far_as_the_table_is_not_long() -> None:
+    words = [f"user{number % 300}" for number in range(1600)] + [f"guest{number}" for number in range(60)]
+    column = fit("user", arrow(words))
+    assert (len(column.categories), column.reason) == (300, "360 categories, of which the 300 most frequent")
+    assert len(fit("user", arrow(words * 40)).categories) == 2**24 // (1660 * 40)
+
+
 def test_truth_values_stay_zero_and_one() -> None:
     column = fit("paid", arrow([True, True, False, None]))
     out, _ = encode(column, [True, False, None])

@@ -22,7 +22,6 @@ from censnet.data.tables.keys import says_split
 from censnet.data.tables.number_notation import find_notation
 from censnet.text import plural
 
-MAX_CATEGORIES = 100
 _SAMPLE = 10_000
 _FEWEST = 50  # rows, before a column 1, 2, 3... is taken for a count of them
 _ID_NAME = re.compile(r"(?i:(^|[_\s-])(id|ids|uuid|guid)$|^(key|index|idx|unnamed: \d+)$)|[a-z](Id|ID)$")
@@ -106,6 +105,4 @@ def _text(name: str, values: pa.ChunkedArray) -> tuple[Kind, str]:
     if distinct > 0.5 * len(sample) and distinct > 10:
         return "text", f"{distinct:,} different values in {len(sample):,} rows"
     distinct = distinct if evenly is None else pc.count_distinct(values).as_py()
-    if distinct > MAX_CATEGORIES:
-        return "category", f"{distinct:,} categories, of which the {MAX_CATEGORIES} most frequent"
-    return "category", f"{distinct} categories"
+    return "category", f"{distinct:,} categories"

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from censnet.data.tables.column_statistics import Summary, different_columns, normalize_rows, summarize, summarize_each
-from censnet.data.tables.column_types import MAX_CATEGORIES, find_kind
+from censnet.data.tables.column_types import find_kind
 from censnet.data.tables.columns import DECIMAL_COMMA, USED, Kind, Parsed, as_arrow, as_text, list_width, read_numbers
 from censnet.data.tables.feature_encoding import CHOSEN, EXPECTED, Column, parse_values
 from censnet.data.tables.notes import RowError
@@ -27,6 +27,10 @@ from censnet.option_names import column_option
 
 WHOLE_COLUMN = -1  # instead of the entry of a vector
 ALWAYS_THE_SAME = "always the same"
+CATEGORIES = 100  # the most frequent ones, which have features of their own however few rows they have
+MOST_CATEGORIES = 1000  # that have such features
+FREQUENT = 5  # training rows of a category beyond these 100, from which on it has a feature of its own
+CATEGORY_VALUES = 2**24  # numbers that a column with more than 100 of them has in all rows
 _BLOCK = 1 << 16  # rows encoded at a time, so that their features stay in the cache while column after column comes
 _MAX_MESSAGES = 3  # on one row
 
@@ -198,16 +202,38 @@ def _fit_category(column: Column, values: pa.ChunkedArray, rows: IntArray | None
     counts = pc.value_counts(training.drop_null())
     words, times = counts.field("values").to_pylist(), counts.field("counts").to_pylist()
     order = sorted(zip(words, times, strict=True), key=lambda pair: (-pair[1], pair[0]))
-    frequent, total = dict(sorted(order[:MAX_CATEGORIES])), sum(times)
+    kept = _count_kept([count for _, count in order], len(values))
+    frequent, total = dict(sorted(order[:kept])), sum(times)
     others = total - sum(frequent.values())
+    reason = column.reason
+    if others and not column.chosen:
+        reason += f", of which the {kept:,} most frequent"
     return column.model_copy(
         update={
             "mean": [count / total for count in (*frequent.values(), others)] if total else [],
             "categories": list(frequent),
             "missing": missing,
             "statistics": statistics,
+            "reason": reason,
         }
     )
+
+
+def _count_kept(times: list[int], rows: int) -> int:
+    """How many categories have features of their own.
+
+    Ids that come back, such as users and articles, are told apart as far as their rows can teach something of them. The
+    features are dense, so that a long table has fewer.
+
+    Args:
+        times: the training rows of each category, most first.
+        rows: of the whole table.
+
+    >>> _count_kept([30] * 400 + [2] * 400, 10_000), _count_kept([4] * 800, 10_000), _count_kept([50] * 800, 10**6)
+    (400, 100, 100)
+    """
+    most = max(CATEGORIES, min(MOST_CATEGORIES, CATEGORY_VALUES // max(rows, 1)))
+    return min(len(times), max(CATEGORIES, sum(count >= FREQUENT for count in times[:most])))
 
 
 @dataclass(frozen=True, eq=False)
