@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 SAMPLED_STEPS = 1250  # of a training on sampled neighborhoods, unless the user asks for a number of epochs
 MIN_EPOCHS = 6
-STEPS_OF_GRAPHS = 10_000  # of a training on nodes or edges of many graphs
+STEPS_OF_GRAPHS = 15_000  # of a training on nodes or edges of many graphs
 
 
 def resolve_sampling(task_data: TaskData, settings: Settings, changed: Collection[str]) -> Settings:
