@@ -47,6 +47,10 @@ class Colors(NamedTuple):
         """The row of the color of each row. (colors, d) -> (n, d)"""
         return Reading.of(self.of_row, len(self.first)).apply(rows)
 
+    def reading(self, rows: Tensor, each: int = 1) -> Reading:
+        """Sums over the colors of so many of these rows each."""
+        return Reading.of(self.of_row.index_select(0, rows), len(self.first), each)
+
 
 @dataclass(frozen=True, eq=False)
 class Reading:
@@ -118,18 +122,19 @@ class Around:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """A layer on colors: those of nodes and edges that it reads, and those `after` it of the side that it updates."""
+    """A layer on colors: those of nodes and edges that it reads, and of the side that it updates before and after it."""
 
     incidence: Incidence
     around: Around  # the first node of each color after a node layer, or before an edge layer
     nodes: Colors
     edges: Colors
+    before: Colors
     after: Colors
 
     @cached
     def parent(self) -> Reading:
         """For each color after the layer, its color before."""
-        raise NotImplementedError
+        return self.before.reading(self.after.first)
 
     def carry(self, rows: Tensor) -> Tensor:
         """The row of each color before the layer, for those after it."""
@@ -148,14 +153,9 @@ class NodeStep(Step):
     """A node layer on colors."""
 
     @cached
-    def parent(self) -> Reading:
-        return Reading.of(self.nodes.of_row.index_select(0, self.after.first), len(self.nodes.first))
-
-    @cached
     def crossed(self) -> Reading:
         """The color of the node at the other end, of the first and of the second end of an edge of each color."""
-        ends = self.incidence.ends.flip(0).index_select(1, self.edges.first)
-        return Reading.of(self.nodes.of_row.index_select(0, ends.reshape(-1)), len(self.nodes.first))
+        return self.nodes.reading(self.incidence.ends.flip(0).index_select(1, self.edges.first).reshape(-1))
 
     @cached
     def messages(self) -> Reading:
@@ -185,14 +185,9 @@ class EdgeStep(Step):
     """An edge layer on colors. Those of nodes are to tell apart nodes with edges of other colors."""
 
     @cached
-    def parent(self) -> Reading:
-        return Reading.of(self.edges.of_row.index_select(0, self.after.first), len(self.edges.first))
-
-    @cached
     def ends(self) -> Reading:
         """The colors of the two ends of an edge of each color after the layer."""
-        ends = self.incidence.ends.index_select(1, self.after.first).t()
-        return Reading.of(self.nodes.of_row.index_select(0, ends.reshape(-1)), len(self.nodes.first), each=2)
+        return self.nodes.reading(self.incidence.ends.index_select(1, self.after.first).t().reshape(-1), each=2)
 
     @cached
     def entries(self) -> Reading:
@@ -286,8 +281,7 @@ class Quotient:
     @cached
     def ends(self) -> Reading:
         """The colors of the two ends of an edge of each color."""
-        ends = self.incidence.ends.index_select(1, self.edges.first).t().reshape(-1)
-        return Reading.of(self.nodes.of_row.index_select(0, ends), len(self.nodes.first), each=2)
+        return self.nodes.reading(self.incidence.ends.index_select(1, self.edges.first).t().reshape(-1), each=2)
 
     def gather(self, nodes: Tensor) -> Tensor:
         """On an edge of each color, the sum over its two ends."""
@@ -306,12 +300,12 @@ class Quotient:
                 torch.cumsum(sent, 0, out=sums[1:])
                 after = _colors(sums.index_select(0, csr.edge.offset).diff() + random[0].index_select(0, nodes.of_row))
                 around = Around.of(incidence, after)
-                yield NodeStep(incidence, around, nodes, edges, after)
+                yield NodeStep(incidence, around, nodes, edges, nodes, after)
                 nodes = after
             else:
                 assert around is not None
                 after = _colors(_of_edges(incidence, nodes, edges, random))
-                yield EdgeStep(incidence, around, nodes, edges, after)
+                yield EdgeStep(incidence, around, nodes, edges, edges, after)
                 edges = after
 
 
