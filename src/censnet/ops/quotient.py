@@ -122,7 +122,7 @@ class Around:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """A layer on colors: those of nodes and edges that it reads, and of the side that it updates before and after it."""
+    """A layer on colors: of the nodes and edges that it reads, and of the side that it updates, before and after it."""
 
     incidence: Incidence
     around: Around  # the first node of each color after a node layer, or before an edge layer
