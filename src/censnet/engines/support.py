@@ -12,6 +12,7 @@ from censnet.nn.pooling import Readout
 from censnet.runs.predictor import Predictor
 
 REMEDY = "leave out the engine, and it is computed in memory"
+POOLS = {"mean", "sum"}  # of graphs, which follow from sums and counts
 
 
 def check_support(run: Predictor, level: str, engine: str) -> None:
@@ -51,5 +52,6 @@ def _lacking(run: Predictor, level: str) -> Iterator[str]:
         head = dict(one.heads.items()).get(level)
         if not isinstance(head, RowHead | LayerHead | GraphHead):
             yield f"the head {type(head).__name__}"
-        if isinstance(head, GraphHead) and any(isinstance(r, Readout) and r.pool == "attention" for r in head.readouts):
-            yield "pooling by attention"
+        if isinstance(head, GraphHead):
+            pools = {readout.pool for readout in head.readouts if isinstance(readout, Readout)}
+            yield from (f"pooling by {pool}" for pool in sorted(pools - POOLS))

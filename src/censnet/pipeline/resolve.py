@@ -16,6 +16,7 @@ from censnet.data.splits.stated import has_wide_masks
 from censnet.errors import SettingsError
 from censnet.levels import Level, main_level
 from censnet.ops.graph import Graph
+from censnet.option_names import setting_option
 from censnet.pipeline.resolve_candidates import CANDIDATES, choose_recipes, resolve_candidates
 from censnet.pipeline.resolve_inputs import LABEL_FEATURES, resolve_inputs
 from censnet.pipeline.resolve_sampling import resolve_batches, resolve_sampling
@@ -173,7 +174,8 @@ def _unused_of_data(
     if way != "file":
         yield "data.split_file", f"data.split is {way}, and file would read it"
     if way not in ("time", "column"):
-        yield "data.split_column", f"data.split is {way}, and time and column would read it"
+        ask = setting_option("data.split", "column")
+        yield "data.split_column", f"data.split is {way}, and time and column would read it: {ask}"
     if not task_data.is_by_time:
         yield "data.label_delay", "edges are not split by time, so later labels are known, too"
     timed = task_data.graph.times is not None and way in ("auto", "time")
