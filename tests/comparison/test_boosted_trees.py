@@ -41,6 +41,14 @@ def test_known_labels_of_the_target_predict_the_sign_and_the_rating(ratings):
     assert len(found.validation) == len(split.validation)
 
 
+def test_training_rows_of_one_class_give_that_class(ratings):
+    split = ratio(len(ratings), seed=0)
+    sign = np.zeros(len(ratings), np.int64)
+    sign[split.validation[:5].numpy()] = 1  # rare labels in the order of time, say
+    result = fit_boosted_trees(TreeGraph.of(ratings), sign, split, candidates=QUICK, ensemble=1)
+    assert (result.test == 0).all()
+
+
 def test_shuffled_labels_end_at_chance(ratings):
     areas = []
     for seed in range(3):

@@ -56,7 +56,7 @@ def trained(name: str) -> Run:
     data, targets = TARGETS[name]
     torch.manual_seed(0)
     settings: dict[str, Any] = dict(QUICK)
-    if targets[0].startswith("node:"):
+    if all(target.startswith("node:") for target in targets):
         settings["training.recipe"] = "low_label"
     place = home() / f"run-{name}"
     train(home() / data, targets, place, settings=settings, device="cpu")

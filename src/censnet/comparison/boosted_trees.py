@@ -132,7 +132,9 @@ class BoostedTrees:
     def _of_all_classes(self, shares: Array, classes: Array) -> Array:
         """Probabilities of all classes, 0 for those that no training row has; of two classes that of the second."""
         every = np.zeros((len(shares), self.num_classes or 2))
-        every[:, classes.astype(np.int64)] = shares
+        every[:, classes.astype(np.int64)] = (
+            shares if len(classes) > 1 else 1.0
+        )  # scikit-learn gives one class two columns
         return every[:, 1] if every.shape[1] == 2 else every
 
 
