@@ -12,7 +12,7 @@ import pytest
 
 from censnet.data.tables.columns import as_arrow, as_text, read_booleans, read_dates, read_numbers, read_vectors
 from censnet.data.tables.feature_encoding import Column
-from censnet.data.tables.typed_table import TypedColumn, type_column
+from censnet.data.tables.typed_column import TypedColumn, type_column
 from censnet.tasks.targets import Target
 
 

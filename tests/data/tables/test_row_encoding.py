@@ -16,7 +16,8 @@ from censnet.data.tables.feature_encoding import Column
 from censnet.data.tables.row_encoding import RowEncoder, TimeReader, read_id, read_iso
 from censnet.data.tables.schema import TableSchema
 from censnet.data.tables.times import TimeColumn
-from censnet.data.tables.typed_table import TypedTable, type_column
+from censnet.data.tables.typed_column import type_column
+from censnet.data.tables.typed_table import TypedTable
 from censnet.errors import DataError
 
 TABLE = pd.DataFrame(

@@ -18,7 +18,8 @@ from censnet.data.molecules.atoms_and_bonds import PLAIN, descriptor_names
 from censnet.data.molecules.featurize import read_smiles
 from censnet.data.tables.columns import as_arrow
 from censnet.data.tables.schema import MoleculeReading, TableSchema
-from censnet.data.tables.typed_table import TypedTable, standardize_column
+from censnet.data.tables.typed_column import standardize_column
+from censnet.data.tables.typed_table import TypedTable
 from censnet.ops.arrays import IntArray
 
 FARTHEST = 5.0  # standard deviations

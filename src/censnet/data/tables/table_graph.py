@@ -15,7 +15,8 @@ from torch import Tensor
 from censnet.data.tables.feature_encoding import Column
 from censnet.data.tables.files import Tables
 from censnet.data.tables.schema import Schema
-from censnet.data.tables.typed_table import TypedTable, standardize_column
+from censnet.data.tables.typed_column import standardize_column
+from censnet.data.tables.typed_table import TypedTable
 from censnet.levels import Level
 from censnet.ops.arrays import Array, IntArray
 from censnet.ops.graph import Graph
