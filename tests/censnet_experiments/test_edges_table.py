@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn.metrics import roc_auc_score
 
 from censnet.data.tables.files import Tables
 from censnet.errors import ArgumentError
@@ -25,11 +26,11 @@ from censnet_experiments.edge_tasks import (
     otc_task,
     patterns_task,
 )
-from censnet_experiments.edge_trees import describe_history
+from censnet_experiments.edge_trees import describe_history, fit_trees
 from censnet_experiments.edges.bde import bond_data
 from censnet_experiments.edges.grids import grid_data
 from censnet_experiments.edges_table import train_task
-from censnet_experiments.plan import EdgePeer, Pipeline, Plan, Recipe
+from censnet_experiments.plan import EdgePeer, Pipeline, Plan, Recipe, Trees
 from censnet_experiments.records import Record, append, missing_seeds, record_path
 from censnet_experiments.runner import reproduce
 from censnet_experiments.spec import find_spec, load_specs
@@ -126,6 +127,15 @@ def test_trees_of_a_stream_read_the_past_alone() -> None:
     past = data.graph.times.numpy() <= 500  # rows of a graph have an order of their own
     assert (found[0][past] == found[1][past]).all()
     assert (found[0][~past] != found[1][~past]).any()
+
+
+@pytest.mark.slow
+def test_predictions_of_a_stream_are_in_the_order_of_the_table() -> None:
+    task = otc_task(rated_in_time(), find_cell("edges", "otc-sign-stream"), 0)
+    found = fit_trees(Trees("graph"), task, 0, ["auc"]).predicted["sign"]["test"]
+    edges = task.tables.frames()["edges"].iloc[task.split.test.numpy()]
+    assert (found.labels == 1 - edges["sign"].to_numpy()).all(), "the rarer sign is the positive class"
+    assert roc_auc_score(edges["target"] < 8, found.values) > 0.8, "who is rated says the sign"
 
 
 @pytest.mark.slow
