@@ -15,7 +15,7 @@ from censnet.data.dataset import TypedData
 from censnet.data.load import read_data
 from censnet.data.splits.links import LinkSplit, links
 from censnet.data.splits.split_file import Split
-from censnet.data.tables import feature_encoding, typed_table
+from censnet.data.tables import feature_encoding, typed_column
 from censnet.ops.graph_set import GraphSet
 
 
@@ -89,8 +89,8 @@ def test_features_are_the_formula_with_the_statistics_of_training_rows() -> None
 
 def test_each_column_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     parsed = []
-    read = typed_table.parse_values
-    monkeypatch.setattr(typed_table, "parse_values", lambda kind, *rest: parsed.append(kind) or read(kind, *rest))
+    read = typed_column.parse_values
+    monkeypatch.setattr(typed_column, "parse_values", lambda kind, *rest: parsed.append(kind) or read(kind, *rest))
     monkeypatch.setattr(feature_encoding, "parse_values", None)
     read_data(random_tables(), target="node:label").encode({"node": torch.arange(20)})
     assert sorted(parsed) == ["boolean", "date", "number", "number", "vector"]
